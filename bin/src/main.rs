@@ -1,0 +1,2 @@
+//! Scripta.
+fn main() {}

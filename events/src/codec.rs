@@ -1,0 +1,265 @@
+//! The typed layer: from facts to versioned bytes and back.
+//!
+//! A record carries a type code (registered once, never reused), the version of its payload's
+//! schema and a codec byte. Each version of each payload has a struct of its own that is never
+//! changed; an older one is *upcast* step by step to the newest, and only the newest is written.
+//! Decoding is strict: it is bounded, consumes every byte, and an unknown code, version or codec
+//! is an error that names it.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::log::{EventData, MAX_EVENT_BYTES, Recorded};
+use crate::{EventType, Position};
+
+/// The codec byte of payloads encoded by bincode 2 in its standard configuration: little-endian,
+/// variable-length integers.
+pub const BINCODE: u8 = 1;
+
+/// A set of events that a program decodes together, usually one enum an aggregate.
+pub trait Event: Sized + Send + Sync + 'static {
+    /// The event's registered code.
+    fn event_type(&self) -> EventType;
+
+    /// Encodes the event in the newest version of its payload.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::Encode`] if the payload can't be encoded.
+    fn encode(&self) -> Result<EventData, CodecError>;
+
+    /// Decodes an event of any version.
+    ///
+    /// # Errors
+    ///
+    /// Every way in which bytes can fail to be an event of this set; never a guess.
+    fn decode(encoded: &EventData) -> Result<Self, CodecError>;
+}
+
+/// The newest version of one payload.
+///
+/// To make version n + 1, keep the struct of version n as it is under another name, derive the
+/// new one from it with `From`, raise [`VERSION`](Payload::VERSION) and override
+/// [`upcast`](Payload::upcast) to decode version n and convert it.
+pub trait Payload: Serialize + DeserializeOwned {
+    /// The version of this schema; the first is 1.
+    const VERSION: u8;
+
+    /// Decodes an older version, step by step, into this one.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::UnknownVersion`] for a version that never was.
+    fn upcast(event_type: EventType, version: u8, _payload: &[u8]) -> Result<Self, CodecError> {
+        Err(CodecError::UnknownVersion { event_type, version, newest: Self::VERSION })
+    }
+}
+
+/// Why bytes are not an event, or an event can't become bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CodecError {
+    /// No event of this set has the code.
+    #[error("unknown event type {event_type}; a newer version of this program may have written it")]
+    UnknownType {
+        /// The code.
+        event_type: EventType,
+    },
+    /// The event has no such version.
+    #[error("event type {event_type} has no version {version} here (the newest is {newest})")]
+    UnknownVersion {
+        /// The event's code.
+        event_type: EventType,
+        /// The version found.
+        version: u8,
+        /// The newest version known.
+        newest: u8,
+    },
+    /// The payload is encoded in a way that is not known here.
+    #[error("event type {event_type} is encoded with the unknown codec {codec}")]
+    UnknownCodec {
+        /// The event's code.
+        event_type: EventType,
+        /// The codec byte found.
+        codec: u8,
+    },
+    /// The payload doesn't fit its schema.
+    #[error("the payload of event type {event_type} version {version} is malformed: {reason}")]
+    Malformed {
+        /// The event's code.
+        event_type: EventType,
+        /// The version.
+        version: u8,
+        /// What the decoder met.
+        reason: String,
+    },
+    /// The payload can't be encoded.
+    #[error("event type {event_type} can't be encoded: {reason}")]
+    Encode {
+        /// The event's code.
+        event_type: EventType,
+        /// What the encoder met.
+        reason: String,
+    },
+}
+
+/// An event that could not be decoded, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the event at position {position} can't be decoded")]
+pub struct DecodeError {
+    /// Where the event is.
+    pub position: Position,
+    /// Why it can't be decoded.
+    #[source]
+    pub source: CodecError,
+}
+
+/// Decodes a recorded event as one of the set `E`.
+///
+/// # Errors
+///
+/// [`DecodeError`] with the position.
+pub fn decode<E: Event>(recorded: &Recorded) -> Result<E, DecodeError> {
+    let encoded = EventData {
+        event_type: recorded.event_type,
+        version: recorded.version,
+        codec: recorded.codec,
+        payload: recorded.payload.clone(),
+    };
+    E::decode(&encoded).map_err(|source| DecodeError { position: recorded.position, source })
+}
+
+/// Encodes the newest version of a payload under its code.
+///
+/// # Errors
+///
+/// [`CodecError::Encode`].
+pub fn encode_payload<P: Payload>(
+    event_type: EventType,
+    payload: &P,
+) -> Result<EventData, CodecError> {
+    let bytes = to_bytes(payload)
+        .map_err(|error| CodecError::Encode { event_type, reason: error.to_string() })?;
+    Ok(EventData { event_type, version: P::VERSION, codec: BINCODE, payload: Bytes::from(bytes) })
+}
+
+/// Decodes a payload of any version of `P`.
+///
+/// # Errors
+///
+/// [`CodecError`], for an unknown codec or version, or malformed bytes.
+pub fn decode_payload<P: Payload>(encoded: &EventData) -> Result<P, CodecError> {
+    let EventData { event_type, version, codec, payload } = encoded;
+    if *codec != BINCODE {
+        return Err(CodecError::UnknownCodec { event_type: *event_type, codec: *codec });
+    }
+    if *version != P::VERSION {
+        return P::upcast(*event_type, *version, payload);
+    }
+    decode_version(*event_type, *version, payload)
+}
+
+/// Decodes bytes as exactly this version's struct; for [`Payload::upcast`].
+///
+/// # Errors
+///
+/// [`CodecError::Malformed`].
+pub fn decode_version<V: DeserializeOwned>(
+    event_type: EventType,
+    version: u8,
+    payload: &[u8],
+) -> Result<V, CodecError> {
+    from_bytes(payload).map_err(|reason| CodecError::Malformed { event_type, version, reason })
+}
+
+/// bincode in the configuration of the [`BINCODE`] codec byte.
+pub(crate) fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, bincode::error::EncodeError> {
+    bincode::serde::encode_to_vec(value, bincode::config::standard())
+}
+
+/// The inverse of [`to_bytes`]: bounded, and every byte must be consumed.
+pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let config = bincode::config::standard().with_limit::<MAX_EVENT_BYTES>();
+    let (value, used) =
+        bincode::serde::decode_from_slice(bytes, config).map_err(|error| error.to_string())?;
+    if used != bytes.len() {
+        return Err(format!("{} bytes are left over", bytes.len() - used));
+    }
+    Ok(value)
+}
+
+/// Declares a set of events: an enum with a variant for each payload, under its code.
+///
+/// ```
+/// use scripta_events::codec::Payload;
+/// use serde::{Deserialize, Serialize};
+///
+/// /// Somebody counted.
+/// #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// pub struct Counted {
+///     /// By how much.
+///     pub by: u64,
+/// }
+/// impl Payload for Counted {
+///     const VERSION: u8 = 1;
+/// }
+///
+/// scripta_events::events! {
+///     /// What happens to a counter.
+///     #[derive(Clone, Debug, PartialEq)]
+///     pub enum CounterEvent {
+///         /// Somebody counted.
+///         0x7001 => Counted,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! events {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $set:ident {
+            $( $(#[$doc:meta])* $code:literal => $payload:ident ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        $vis enum $set {
+            $( $(#[$doc])* $payload($payload), )+
+        }
+
+        impl $crate::codec::Event for $set {
+            fn event_type(&self) -> $crate::EventType {
+                match self {
+                    $( $set::$payload(_) => $crate::EventType($code), )+
+                }
+            }
+
+            fn encode(&self) -> Result<$crate::log::EventData, $crate::codec::CodecError> {
+                match self {
+                    $( $set::$payload(payload) => {
+                        $crate::codec::encode_payload($crate::EventType($code), payload)
+                    } )+
+                }
+            }
+
+            fn decode(
+                encoded: &$crate::log::EventData,
+            ) -> Result<Self, $crate::codec::CodecError> {
+                match encoded.event_type.0 {
+                    $( $code => $crate::codec::decode_payload(encoded).map($set::$payload), )+
+                    _ => Err($crate::codec::CodecError::UnknownType {
+                        event_type: encoded.event_type,
+                    }),
+                }
+            }
+        }
+
+        $(
+            impl From<$payload> for $set {
+                fn from(payload: $payload) -> $set {
+                    $set::$payload(payload)
+                }
+            }
+        )+
+    };
+}

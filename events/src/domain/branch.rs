@@ -1,0 +1,113 @@
+//! What happens to a branch.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BranchId, ChatId, Message, MessageId, ProjectId, RunId};
+use crate::codec::Payload;
+
+/// A branch was opened: the first event of its stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BranchOpened {
+    /// Its id.
+    pub branch: BranchId,
+    /// The chat it belongs to.
+    pub chat: ChatId,
+    /// The chat's project.
+    pub project: ProjectId,
+    /// Where it was forked from; `None` for a chat's first branch.
+    pub fork: Option<ForkPoint>,
+    /// Its title.
+    pub title: Option<String>,
+}
+
+/// Where a branch leaves another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    /// The branch that wrote the last shared message.
+    pub parent: BranchId,
+    /// How many of the parent's own messages are shared: the history of the fork is the
+    /// parent's history up to and including its own message of this number (from 1), then the
+    /// fork's own. 0 shares what the parent itself shares with its parent, and nothing more.
+    pub own_messages: u64,
+    /// The last shared message; `None` where none is shared.
+    pub after: Option<MessageId>,
+}
+
+/// A message was submitted and waits for its turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageQueued {
+    /// The message, as it will be appended.
+    pub message: Message,
+}
+
+/// A message joined the branch's history. A queued message of the same id leaves the queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageAppended {
+    /// The message, whole.
+    pub message: Message,
+}
+
+/// A turn started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    /// The run that carries it out.
+    pub run: RunId,
+    /// The user message that it answers.
+    pub message: MessageId,
+}
+
+/// A turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    /// The run that carried it out.
+    pub run: RunId,
+    /// How it ended.
+    pub outcome: TurnOutcome,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TurnOutcome {
+    /// The model asked for nothing more.
+    Completed,
+    /// Somebody stopped it.
+    Stopped,
+    /// It failed.
+    Failed {
+        /// Why, for a person.
+        reason: String,
+    },
+}
+
+impl Payload for BranchOpened {
+    const VERSION: u8 = 1;
+}
+impl Payload for MessageQueued {
+    const VERSION: u8 = 1;
+}
+impl Payload for MessageAppended {
+    const VERSION: u8 = 1;
+}
+impl Payload for TurnStarted {
+    const VERSION: u8 = 1;
+}
+impl Payload for TurnEnded {
+    const VERSION: u8 = 1;
+}
+
+crate::events! {
+    /// What happens to a branch.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum BranchEvent {
+        /// It was opened.
+        0x0401 => BranchOpened,
+        /// A message waits.
+        0x0402 => MessageQueued,
+        /// A message joined its history.
+        0x0403 => MessageAppended,
+        /// A turn started.
+        0x0404 => TurnStarted,
+        /// A turn ended.
+        0x0405 => TurnEnded,
+    }
+}

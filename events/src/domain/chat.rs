@@ -1,0 +1,76 @@
+//! What happens to a chat.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BranchId, ChatId, ConnectionId, MessageId, ProjectId};
+use crate::codec::Payload;
+
+/// A chat was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatCreated {
+    /// Its id, which is its first branch's id too.
+    pub chat: ChatId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its title.
+    pub title: String,
+    /// The connection its turns use; `None` for the default of the moment.
+    pub connection: Option<ConnectionId>,
+    /// The model its turns use; `None` for the connection's own.
+    pub model: Option<String>,
+    /// Where it was imported from.
+    pub source: Option<ImportSource>,
+}
+
+/// Where an imported conversation came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportSource {
+    /// The product's format, such as `chatgpt`.
+    pub format: String,
+    /// The conversation's id there.
+    pub id: String,
+}
+
+/// A chat got another title.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatRenamed {
+    /// The new title.
+    pub title: String,
+}
+
+/// A branch was forked off another branch of the chat. It shares that branch's history up to and
+/// including a message; nothing is copied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BranchForked {
+    /// The new branch.
+    pub branch: BranchId,
+    /// The branch that wrote the message it starts after.
+    pub parent: BranchId,
+    /// The last message they share; `None` shares nothing (an imported second root).
+    pub after: Option<MessageId>,
+    /// Its title.
+    pub title: Option<String>,
+}
+
+impl Payload for ChatCreated {
+    const VERSION: u8 = 1;
+}
+impl Payload for ChatRenamed {
+    const VERSION: u8 = 1;
+}
+impl Payload for BranchForked {
+    const VERSION: u8 = 1;
+}
+
+crate::events! {
+    /// What happens to a chat.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum ChatEvent {
+        /// It was made.
+        0x0301 => ChatCreated,
+        /// It got another title.
+        0x0302 => ChatRenamed,
+        /// One of its branches was forked.
+        0x0303 => BranchForked,
+    }
+}

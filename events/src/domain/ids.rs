@@ -1,0 +1,118 @@
+//! The ids of the domain, and the streams they name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Category, RootId, StreamId};
+
+/// The category of project streams.
+pub const PROJECT: Category = Category(2);
+/// The category of chat streams.
+pub const CHAT: Category = Category(3);
+/// The category of branch streams.
+pub const BRANCH: Category = Category(4);
+/// The category of run streams.
+pub const RUN: Category = Category(5);
+
+macro_rules! id {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// A new id: a UUIDv7, so that ids sort by the time they were made.
+            pub fn random() -> $name {
+                $name(Uuid::now_v7())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<$name, uuid::Error> {
+                Uuid::parse_str(text).map($name)
+            }
+        }
+    };
+}
+
+id!(
+    /// A project.
+    ProjectId
+);
+id!(
+    /// A chat: the root of its branches and runs.
+    ChatId
+);
+id!(
+    /// A branch of a chat. A chat's first branch has the chat's own id.
+    BranchId
+);
+id!(
+    /// A message. A submitted message's id is its operation id.
+    MessageId
+);
+id!(
+    /// A run: one turn of one branch.
+    RunId
+);
+
+/// The name of a connection to a model, such as `builtin:demo`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ConnectionId(pub String);
+
+impl ProjectId {
+    /// The project's stream: a root of its own.
+    pub fn stream(self) -> StreamId {
+        StreamId { category: PROJECT, root: RootId(self.0), id: self.0 }
+    }
+}
+
+impl ChatId {
+    /// The root that the chat, its branches and its runs share.
+    pub fn root(self) -> RootId {
+        RootId(self.0)
+    }
+
+    /// The chat's own stream.
+    pub fn stream(self) -> StreamId {
+        StreamId { category: CHAT, root: self.root(), id: self.0 }
+    }
+
+    /// The id of the chat's first branch.
+    pub fn first_branch(self) -> BranchId {
+        BranchId(self.0)
+    }
+}
+
+impl BranchId {
+    /// The branch's stream in its chat.
+    pub fn stream(self, chat: ChatId) -> StreamId {
+        StreamId { category: BRANCH, root: chat.root(), id: self.0 }
+    }
+}
+
+impl RunId {
+    /// The run's stream in its chat.
+    pub fn stream(self, chat: ChatId) -> StreamId {
+        StreamId { category: RUN, root: chat.root(), id: self.0 }
+    }
+}
+
+impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

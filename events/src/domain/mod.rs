@@ -1,0 +1,39 @@
+//! The events of Scripta: what happens to projects, chats, branches and runs.
+//!
+//! The structs here are the frozen payload schemas: their fields and variants are never
+//! reordered, renamed fields or new ones are a new version (see [`Payload`](crate::codec::Payload)), and the
+//! golden bytes of each are a test. They are not a JSON contract: what callers see is made by
+//! the tool surface.
+//!
+//! | codes | events of |
+//! |---|---|
+//! | `0x02xx` | projects |
+//! | `0x03xx` | chats |
+//! | `0x04xx` | branches |
+//! | `0x05xx` | runs |
+
+mod branch;
+mod chat;
+mod ids;
+mod message;
+mod meta;
+mod project;
+mod run;
+
+pub use branch::{
+    BranchEvent, BranchOpened, ForkPoint, MessageAppended, MessageQueued, TurnEnded, TurnOutcome,
+    TurnStarted,
+};
+pub use chat::{BranchForked, ChatCreated, ChatEvent, ChatRenamed, ImportSource};
+pub use ids::{
+    BRANCH, BranchId, CHAT, ChatId, ConnectionId, MessageId, PROJECT, ProjectId, RUN, RunId,
+};
+pub use message::{
+    Intent, Message, MessageStatus, Part, Reference, Role, Sender, ToolCall, ToolResult, Usage,
+};
+pub use meta::{Actor, Meta};
+pub use project::{ProjectCreated, ProjectEvent};
+pub use run::{
+    ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunStarted, RunStopped,
+    ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,
+};

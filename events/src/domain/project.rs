@@ -1,0 +1,30 @@
+//! What happens to a project.
+
+use serde::{Deserialize, Serialize};
+
+use super::ProjectId;
+use crate::codec::Payload;
+
+/// A project was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectCreated {
+    /// Its id.
+    pub project: ProjectId,
+    /// Its name.
+    pub name: String,
+    /// Its directories, absolute.
+    pub directories: Vec<String>,
+}
+
+impl Payload for ProjectCreated {
+    const VERSION: u8 = 1;
+}
+
+crate::events! {
+    /// What happens to a project.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum ProjectEvent {
+        /// It was made.
+        0x0201 => ProjectCreated,
+    }
+}
