@@ -1,1 +1,23 @@
-//! Scripta.
+//! What can be asked of Scripta: read models and the message index.
+//!
+//! A *projection* follows the log in batches on a thread of its own and commits its position
+//! with what it made of the events. [`Projections`] is all of them together: rows of projects,
+//! chats, branches, messages and runs in sled, and the message index in tantivy. Nothing here is
+//! the truth: a projection whose folder is deleted, damaged, of another log or of another version is
+//! rebuilt from the log.
+
+mod error;
+mod projections;
+mod rows;
+mod search;
+
+pub use error::{OpenError, QueryError, WaitError};
+pub use projections::{Options, ProjectionStatus, Projections, Unfinished};
+pub use rows::{
+    BranchRow, BranchStatus, ChatRow, CurrentCall, MessageRow, PauseReason, ProjectRow, RunRow,
+    RunStatus,
+};
+pub use search::{
+    FRAGMENT_CONTEXT, Fragment, Hit, MAX_EXAMINED, MAX_PATTERN_CHARS, SearchError, SearchKey,
+    SearchPage, SearchQuery,
+};

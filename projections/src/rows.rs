@@ -1,0 +1,248 @@
+//! The rows that read models answer with.
+
+use scripta_events::domain::{
+    BranchId, ChatId, ConnectionId, ForkPoint, ImportSource, Message, MessageId, ProjectId, RunId,
+    Sender, TurnOutcome, Usage,
+};
+use scripta_events::{Position, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A project.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectRow {
+    /// Its id.
+    pub id: ProjectId,
+    /// Its name.
+    pub name: String,
+    /// Its directories, absolute.
+    pub directories: Vec<String>,
+    /// The document's revision, which callers name: 1 when made.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// How many chats it has.
+    pub chats: u64,
+    /// The newest activity of its chats; when it was made, if it has none.
+    pub last_activity: Timestamp,
+    /// The position of the last event of its own stream.
+    pub position: Position,
+}
+
+/// A chat, without its messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatRow {
+    /// Its id.
+    pub id: ChatId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its title.
+    pub title: String,
+    /// The connection its turns use; `None` for the default of the moment.
+    pub connection: Option<ConnectionId>,
+    /// The model its turns use; `None` for the connection's own.
+    pub model: Option<String>,
+    /// Where it was imported from.
+    pub source: Option<ImportSource>,
+    /// The document's revision, which callers name: 1 when made, one more with each rename.
+    pub revision: u64,
+    /// When it was made here.
+    pub created_at: Timestamp,
+    /// When its newest message was made or queued; when the chat was made, if it has none.
+    pub last_activity: Timestamp,
+    /// How many branches it has, the first one included.
+    pub branches: u64,
+    /// How many of its branches have a turn going.
+    pub running: u64,
+    /// How many messages its branches wrote; a shared one counts once.
+    pub messages: u64,
+    /// The position of the last event of the chat's or its branches' streams.
+    pub position: Position,
+}
+
+/// A branch of a chat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BranchRow {
+    /// Its id; a chat's first branch has the chat's own.
+    pub id: BranchId,
+    /// The chat.
+    pub chat: ChatId,
+    /// The chat's project.
+    pub project: ProjectId,
+    /// Its title.
+    pub title: Option<String>,
+    /// Where it leaves another branch; `None` for the first branch.
+    pub fork: Option<ForkPoint>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When its own newest message was made or queued; when it was opened, if it has none.
+    pub last_activity: Timestamp,
+    /// How many messages of its chain other branches wrote.
+    pub inherited: u64,
+    /// How many messages it wrote itself; the chain has `inherited + own`.
+    pub own: u64,
+    /// The last message of its chain.
+    pub head: Option<MessageId>,
+    /// What waits for its turn, in order.
+    pub queue: Vec<MessageId>,
+    /// The turn that is going, and the user message that it answers.
+    pub turn: Option<(RunId, MessageId)>,
+    /// The turn that ended last, and how.
+    pub last: Option<(RunId, TurnOutcome)>,
+    /// The position of the last event of its stream.
+    pub position: Position,
+}
+
+/// What a branch is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BranchStatus {
+    /// Nothing: a message that is submitted starts a turn.
+    Idle,
+    /// A turn is going.
+    Running {
+        /// The run that carries it out.
+        run: RunId,
+    },
+    /// Something is queued, and the turn before it did not complete.
+    Paused {
+        /// Why it does not go on.
+        reason: PauseReason,
+    },
+}
+
+/// Why a branch with a queue does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PauseReason {
+    /// Somebody stopped the last turn.
+    Stopped,
+    /// The last turn failed.
+    Failed {
+        /// Why, for a person.
+        reason: String,
+    },
+}
+
+/// A message of a branch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// The message, whole.
+    pub message: Message,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// The chat it belongs to.
+    pub chat: ChatId,
+    /// The branch that wrote it.
+    pub branch: BranchId,
+    /// The message before it in its chain.
+    pub parent: Option<MessageId>,
+    /// Its place in its chain, from 1: the same in every branch that has it.
+    pub place: u64,
+    /// The position of its event.
+    pub position: Position,
+}
+
+/// A run: one turn of one branch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRow {
+    /// Its id.
+    pub id: RunId,
+    /// The project.
+    pub project: ProjectId,
+    /// The chat.
+    pub chat: ChatId,
+    /// The branch whose turn this is.
+    pub branch: BranchId,
+    /// The user message that it answers.
+    pub message: MessageId,
+    /// The connection it uses.
+    pub connection: ConnectionId,
+    /// The model it uses; `None` for the connection's own.
+    pub model: Option<String>,
+    /// Whoever submitted the message.
+    pub submitter: Sender,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// How many tools it has.
+    pub tools: u64,
+    /// The model step it is in, from 1; 0 before the first.
+    pub step: u32,
+    /// How many tools the answer of this step asks for.
+    pub calls: u32,
+    /// How many of those calls have a result.
+    pub calls_finished: u32,
+    /// The tool call that is going.
+    pub call: Option<CurrentCall>,
+    /// The tools that the present step asked for, in order.
+    pub step_calls: Vec<CurrentCall>,
+    /// What its answers used, summed.
+    pub usage: Usage,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When its last event was written.
+    pub updated_at: Timestamp,
+    /// When it came to rest.
+    pub ended_at: Option<Timestamp>,
+    /// The position of its first event.
+    pub started_position: Position,
+    /// The position of its last event.
+    pub position: Position,
+}
+
+/// A tool call of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurrentCall {
+    /// The call's id, as the model's provider gave it.
+    pub id: String,
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunStatus {
+    /// It was started, and nothing was asked yet.
+    Queued,
+    /// It is going.
+    Running,
+    /// The model asked for nothing more.
+    Completed,
+    /// Somebody stopped it.
+    Stopped,
+    /// It failed.
+    Failed {
+        /// Why, for a person.
+        reason: String,
+    },
+}
+
+impl BranchRow {
+    /// The number of messages in its chain, from the root to the head.
+    pub fn chain_length(&self) -> u64 {
+        self.inherited.saturating_add(self.own)
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> BranchStatus {
+        if let Some((run, _)) = self.turn {
+            return BranchStatus::Running { run };
+        }
+        match &self.last {
+            _ if self.queue.is_empty() => BranchStatus::Idle,
+            Some((_, TurnOutcome::Stopped)) => {
+                BranchStatus::Paused { reason: PauseReason::Stopped }
+            }
+            Some((_, TurnOutcome::Failed { reason })) => {
+                BranchStatus::Paused { reason: PauseReason::Failed { reason: reason.clone() } }
+            }
+            Some((_, TurnOutcome::Completed)) | None => BranchStatus::Idle,
+        }
+    }
+}
+
+impl RunStatus {
+    /// Whether the run has come to rest: nothing is left to do for it.
+    pub fn is_at_rest(&self) -> bool {
+        !matches!(self, RunStatus::Queued | RunStatus::Running)
+    }
+}

@@ -1,0 +1,180 @@
+//! Exact substring and regular-expression search over the text of all messages.
+
+use scripta_events::domain::{BranchId, ChatId, MessageId, ProjectId, Role};
+use scripta_events::{Position, Timestamp};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::QueryError;
+
+/// How many characters a fragment shows on either side of its match.
+pub const FRAGMENT_CONTEXT: usize = 80;
+
+/// The most messages examined for one page: a pattern that the index can't help with walks
+/// them, and a page must not take seconds.
+pub const MAX_EXAMINED: usize = 200_000;
+
+/// The longest pattern, in characters (inclusive): more is a text, not a question.
+pub const MAX_PATTERN_CHARS: usize = 4_096;
+
+/// What to search for, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// The text or the regular expression.
+    pub pattern: String,
+    /// Whether the pattern is a regular expression in the syntax of the `regex` crate.
+    pub is_regex: bool,
+    /// Whether case is ignored, by Unicode simple case folding.
+    pub ignore_case: bool,
+    /// Only messages of this project.
+    pub project: Option<ProjectId>,
+    /// Only messages of this chat.
+    pub chat: Option<ChatId>,
+    /// Only messages of this branch's chain, whichever branch wrote them.
+    pub branch: Option<BranchId>,
+    /// Only messages of these roles.
+    pub roles: Vec<Role>,
+    /// Only messages made at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only messages made before this time.
+    pub until: Option<Timestamp>,
+}
+
+/// The place of a message in the fixed order of results: by project id, chat id, and then the
+/// order in which the chat's messages were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SearchKey {
+    /// The project.
+    pub project: ProjectId,
+    /// The chat.
+    pub chat: ChatId,
+    /// The position of the message's event.
+    pub position: Position,
+}
+
+/// Some of the messages that match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchPage {
+    /// The matching messages, in the fixed order.
+    pub hits: Vec<Hit>,
+    /// Where to go on; `None` after the last message.
+    pub next: Option<SearchKey>,
+    /// Whether the page ended at a limit (hits, or messages examined) and there may be more.
+    pub truncated: bool,
+}
+
+/// One message that matches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Its place in the order: a page that is cut after this hit goes on from here.
+    pub key: SearchKey,
+    /// The project.
+    pub project: ProjectId,
+    /// The project's name.
+    pub project_name: String,
+    /// The chat.
+    pub chat: ChatId,
+    /// The chat's title.
+    pub chat_title: String,
+    /// The branch that wrote it.
+    pub branch: BranchId,
+    /// That branch's title.
+    pub branch_title: Option<String>,
+    /// The message.
+    pub message: MessageId,
+    /// Who speaks.
+    pub role: Role,
+    /// When it was made.
+    pub time: Timestamp,
+    /// The first match with what stands around it.
+    pub fragment: Fragment,
+    /// How many matches the whole message has: leftmost, not overlapping.
+    pub match_count: u64,
+}
+
+/// A piece of a message's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// The text.
+    pub text: String,
+    /// Where the match begins in it, in characters.
+    pub start: usize,
+    /// How long the match is, in characters; a match that is too long to show is cut.
+    pub length: usize,
+}
+
+/// Why a search was refused or failed.
+#[derive(Clone, Debug, Error)]
+pub enum SearchError {
+    /// Nothing was asked for.
+    #[error("the query is empty; give at least one character to search for")]
+    Empty,
+    /// The pattern is over its limit.
+    #[error("a query of {length} characters is over the limit of {limit} characters; shorten it")]
+    TooLong {
+        /// Its length in characters.
+        length: usize,
+        /// The most that are allowed.
+        limit: usize,
+    },
+    /// The pattern compiles to too much.
+    #[error(
+        "this regular expression of {length} characters needs over {limit} bytes when compiled, which is the limit; use smaller repetitions or fewer Unicode classes"
+    )]
+    TooLarge {
+        /// The pattern's length in characters.
+        length: usize,
+        /// The largest compiled size in bytes.
+        limit: usize,
+    },
+    /// Lookahead or lookbehind.
+    #[error(
+        "lookahead and lookbehind are not supported, since matching must take linear time; match the text around it too, or search for the part that matters and look at the fragments"
+    )]
+    LookAround,
+    /// A reference to a group.
+    #[error(
+        "backreferences are not supported, since matching must take linear time; write the repeated text out, or list its alternatives as (?:aa|bb)"
+    )]
+    Backreference,
+    /// The pattern is no regular expression.
+    #[error(
+        "the regular expression is malformed: {reason}; to search for it as plain text, set isRegex to false"
+    )]
+    Malformed {
+        /// What the parser says.
+        reason: String,
+    },
+    /// The branch that was named is not known.
+    #[error("there is no branch {branch}")]
+    NoBranch {
+        /// The branch.
+        branch: BranchId,
+    },
+    /// The index could not be read.
+    #[error("the message index can't be read: {reason}")]
+    Index {
+        /// What it says.
+        reason: String,
+    },
+    /// A read model could not answer.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+impl SearchQuery {
+    /// A search for a text in all messages of people and models, without regard to case.
+    pub fn text(pattern: impl Into<String>) -> SearchQuery {
+        SearchQuery {
+            pattern: pattern.into(),
+            is_regex: false,
+            ignore_case: true,
+            project: None,
+            chat: None,
+            branch: None,
+            roles: vec![Role::User, Role::Assistant],
+            since: None,
+            until: None,
+        }
+    }
+}
