@@ -1,0 +1,10 @@
+//! Tests of the whole system: the real binary, real HTTP, real files.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a panic is how a test fails"
+)]
+
+mod tidy;
