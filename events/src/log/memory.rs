@@ -217,3 +217,10 @@ impl Follower {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryLog;
+
+    crate::event_log_conformance!(async { (MemoryLog::new(), ()) });
+}

@@ -1,6 +1,8 @@
 //! The contract of an event log: what may be appended, what a receipt says, what can be read.
 
 mod commit;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
 pub mod memory;
 

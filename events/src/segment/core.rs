@@ -1,0 +1,485 @@
+//! The synchronous core of the log: it has no thread and no clock of its own.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use super::commit_bytes::{StreamEntry, encode_commit};
+use super::disk::{Disk, DiskFile};
+use super::format::{
+    Chain, END_MARK, FRAME_HEADER, FrameKind, MARK_FRAME, SEGMENT_HEADER, SegmentHeader,
+    segment_name,
+};
+use super::frame::{self, Counts, FramePlace};
+use super::index::{Index, IndexedCommit, Sealed, SegmentIndex};
+use super::store::{Segment, Store};
+use super::{Options, TEMPORARY_SUFFIX};
+use crate::log::{AppendError, Commit, Expectation, ReadError, Receipt, check_limits};
+use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
+
+/// How many bytes of zeros follow a frame of commits: room for an idle mark and one that closes
+/// or seals, which thus need no space, and the zeros that tell an open segment from one that
+/// ends with its last frame.
+const RESERVED: u64 = (2 * MARK_FRAME + OPEN_ZEROS) as u64;
+
+/// How many zeros at the end of a file tell that it was open for writing.
+pub(super) const OPEN_ZEROS: usize = 8;
+
+/// From this body size on, in bytes, a frame takes no further commit: a frame is read and
+/// checked as a whole, so it stays small enough to be held by a reader.
+const FRAME_BODY: usize = 8 * 1024 * 1024;
+
+/// Takes groups of commits, checks each in order, writes one frame, syncs once, updates the
+/// index, and gives the answers.
+pub(crate) struct Core<D: Disk, I: Index> {
+    store: Arc<Store<D, I>>,
+    options: Options,
+    active: Arc<Segment<D::File>>,
+    /// The end of the last frame, in bytes.
+    end: u64,
+    /// The length of the active segment's file, in bytes.
+    allocated: u64,
+    chain: Chain,
+    next: Position,
+    time: Timestamp,
+    /// Whether frames were written after the last mark.
+    unmarked: bool,
+    /// How the active segment ended, once it takes no more frames.
+    sealed: Option<Sealed>,
+    poisoned: Option<Arc<str>>,
+    closed: bool,
+    buffer: Vec<u8>,
+}
+
+/// Where a log that was opened goes on.
+pub(super) struct Resume<F> {
+    pub active: Arc<Segment<F>>,
+    pub end: u64,
+    pub allocated: u64,
+    pub chain: Chain,
+    pub next: Position,
+    pub time: Timestamp,
+    pub unmarked: bool,
+    pub sealed: Option<Sealed>,
+}
+
+/// What the commits of the frame that is being made change.
+#[derive(Default)]
+struct Pending {
+    revisions: HashMap<StreamId, Revision>,
+    receipts: HashMap<OperationId, Receipt>,
+    commits: Vec<IndexedCommit>,
+    counts: Counts,
+}
+
+/// The answer to each commit of a group, in its order.
+pub(crate) type Answers = Vec<Result<Receipt, AppendError>>;
+
+impl<D: Disk, I: Index> Core<D, I> {
+    pub(super) fn new(
+        store: Arc<Store<D, I>>,
+        options: Options,
+        resume: Resume<D::File>,
+    ) -> Core<D, I> {
+        Core {
+            store,
+            options,
+            active: resume.active,
+            end: resume.end,
+            allocated: resume.allocated,
+            chain: resume.chain,
+            next: resume.next,
+            time: resume.time,
+            unmarked: resume.unmarked,
+            sealed: resume.sealed,
+            poisoned: None,
+            closed: false,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub fn store(&self) -> &Arc<Store<D, I>> {
+        &self.store
+    }
+
+    /// Appends a group of commits at time `now`: one answer each, in order. Those that are
+    /// answered `Ok` are durable.
+    pub fn append_group(&mut self, commits: &[Commit], now: Timestamp) -> Answers {
+        let mut answers = Vec::with_capacity(commits.len());
+        let mut rest = commits;
+        while !rest.is_empty() {
+            let taken = self.append_frame(rest, now, &mut answers);
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+        answers
+    }
+
+    /// One frame of as many of the commits as fit; how many were answered.
+    fn append_frame(&mut self, commits: &[Commit], now: Timestamp, answers: &mut Answers) -> usize {
+        let begin = answers.len();
+        if let Err(error) = self.ready() {
+            answers.extend(commits.iter().map(|_| Err(error.clone())));
+            return commits.len();
+        }
+        self.time = self.time.max(now);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        frame::begin(&mut buffer);
+        let mut pending = Pending::default();
+        for commit in commits {
+            answers.push(self.take(commit, &mut pending, &mut buffer));
+            if buffer.len() >= FRAME_BODY {
+                break;
+            }
+        }
+        let taken = answers.len() - begin;
+        if pending.counts.commits > 0
+            && let Err(error) = self.write_commits(&mut buffer, &pending)
+        {
+            answers.iter_mut().skip(begin).for_each(|answer| pending.fail(answer, &error));
+        }
+        self.buffer = buffer;
+        taken
+    }
+
+    /// Whether appends are possible now.
+    fn ready(&mut self) -> Result<(), AppendError> {
+        self.usable()?;
+        let reserve = self.options.reserve_bytes;
+        // A file system that can't tell its free space is treated as one that has enough: the
+        // writes themselves will tell.
+        let free = self.store.disk.free_bytes().unwrap_or(u64::MAX);
+        if free < reserve {
+            return Err(AppendError::DiskFull { free, reserve });
+        }
+        if self.sealed.is_some() || self.end >= self.options.segment_bytes {
+            self.roll()?;
+        }
+        Ok(())
+    }
+
+    fn usable(&self) -> Result<(), AppendError> {
+        match &self.poisoned {
+            _ if self.closed => Err(AppendError::Closed),
+            Some(cause) => Err(AppendError::Poisoned { cause: cause.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks one commit and appends its bytes to the frame.
+    fn take(
+        &self,
+        commit: &Commit,
+        pending: &mut Pending,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Receipt, AppendError> {
+        if let Some(first) = self.known(commit.operation, pending)? {
+            if first.fingerprint != commit.fingerprint {
+                return Err(AppendError::OperationReused { operation: commit.operation });
+            }
+            return Ok(Receipt { replayed: true, ..first });
+        }
+        let before = self.check(commit, pending)?;
+        check_limits(commit)?;
+        let first = Position(self.next.0 + u64::from(pending.counts.events));
+        let start = self.end + buffer.len() as u64;
+        let records = encode_commit(buffer, commit, first, self.time, &before);
+        let mut streams = Vec::with_capacity(before.len());
+        let mut entries = Vec::with_capacity(before.len());
+        let mut events = 0;
+        for (append, before) in commit.appends.iter().zip(before) {
+            let after = Revision(before.0 + append.events.len() as u64);
+            pending.revisions.insert(append.stream, after);
+            entries.push(StreamEntry {
+                stream: append.stream,
+                before,
+                events: append.events.len() as u32,
+            });
+            streams.push((append.stream, after));
+            events += append.events.len() as u32;
+        }
+        pending.counts.events += events;
+        pending.counts.commits += 1;
+        let receipt = Receipt {
+            operation: commit.operation,
+            fingerprint: commit.fingerprint,
+            time: self.time,
+            position: Position(first.0 + u64::from(events) - 1),
+            events,
+            streams,
+            replayed: false,
+        };
+        pending.receipts.insert(commit.operation, receipt.clone());
+        let operation = commit.operation;
+        pending.commits.push(IndexedCommit { operation, offset: start, streams: entries, records });
+        Ok(receipt)
+    }
+
+    fn known(
+        &self,
+        operation: OperationId,
+        pending: &Pending,
+    ) -> Result<Option<Receipt>, AppendError> {
+        match pending.receipts.get(&operation) {
+            Some(receipt) => Ok(Some(receipt.clone())),
+            None => self.store.receipt(operation).map_err(AppendError::Read),
+        }
+    }
+
+    /// Compares every expectation; the revisions of the streams that are appended to.
+    fn check(&self, commit: &Commit, pending: &Pending) -> Result<Vec<Revision>, AppendError> {
+        let mut before = Vec::with_capacity(commit.appends.len());
+        for append in &commit.appends {
+            before.push(self.expect(append.stream, append.expected, pending)?);
+        }
+        for check in &commit.checks {
+            self.expect(check.stream, check.expected, pending)?;
+        }
+        Ok(before)
+    }
+
+    fn expect(
+        &self,
+        stream: StreamId,
+        expected: Expectation,
+        pending: &Pending,
+    ) -> Result<Revision, AppendError> {
+        let actual = match pending.revisions.get(&stream) {
+            Some(revision) => *revision,
+            None => self.store.revision(stream).map_err(AppendError::Read)?,
+        };
+        if expected.holds(actual) {
+            Ok(actual)
+        } else {
+            Err(AppendError::Conflict { stream, expected, actual })
+        }
+    }
+
+    /// Writes and syncs the frame in the buffer, then shows it to readers.
+    fn write_commits(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        pending: &Pending,
+    ) -> Result<(), AppendError> {
+        self.make_room((buffer.len() + END_MARK.len()) as u64)?;
+        let place = self.place();
+        let chain = frame::finish(buffer, place, pending.counts, FrameKind::Commits);
+        let bytes: &[u8] = buffer;
+        if let Err(error) = self.write_synced(bytes) {
+            let cause = self.poison("writing to", &error);
+            return Err(AppendError::OutcomeUnknown { cause });
+        }
+        self.chain = chain;
+        self.end += bytes.len() as u64;
+        self.next = Position(self.next.0 + u64::from(pending.counts.events));
+        self.unmarked = true;
+        let events = pending.counts.events;
+        let added = self.store.tail_mut().add(place.offset, place.first, events, &pending.commits);
+        if let Err(reason) = added {
+            // Durable, and answered so; but what can't be indexed can't be built on.
+            self.poison("indexing", &io::Error::other(reason));
+        }
+        self.active.set_durable(self.end);
+        self.store.head.send_replace(Position(self.next.0 - 1));
+        Ok(())
+    }
+
+    fn write_synced(&self, bytes: &[u8]) -> io::Result<()> {
+        self.active.file.write_at(bytes, self.end)?;
+        self.active.file.sync()
+    }
+
+    /// Makes sure that a frame of `length` bytes fits, and a mark after it.
+    fn make_room(&mut self, length: u64) -> Result<(), AppendError> {
+        let needed = self.end + length + RESERVED;
+        if needed <= self.allocated {
+            return Ok(());
+        }
+        let allocated = needed.next_multiple_of(self.options.preallocated());
+        let extended = self.active.file.allocate(allocated).and_then(|()| self.active.file.sync());
+        match extended {
+            Ok(()) => {
+                self.allocated = allocated;
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(self.disk_full()),
+            Err(error) => {
+                let cause = self.poison("extending", &error);
+                Err(AppendError::Poisoned { cause })
+            }
+        }
+    }
+
+    fn disk_full(&self) -> AppendError {
+        AppendError::DiskFull {
+            free: self.store.disk.free_bytes().unwrap_or(0),
+            reserve: self.options.reserve_bytes,
+        }
+    }
+
+    fn place(&self) -> FramePlace {
+        FramePlace {
+            log: self.store.log,
+            offset: self.end,
+            first: self.next,
+            time: self.time,
+            chain: self.chain,
+        }
+    }
+
+    fn poison(&mut self, doing: &str, error: &io::Error) -> Arc<str> {
+        let name = segment_name(self.active.first);
+        let cause: Arc<str> = format!("{doing} {name} failed: {error}").into();
+        tracing::error!(%cause, "the log takes no more appends");
+        self.poisoned = Some(cause.clone());
+        cause
+    }
+
+    /// Says on the disk that all before this is durable. For when the log falls idle: rot in the
+    /// last frame can then be told from what a crash leaves.
+    pub fn mark_idle(&mut self) -> Result<(), AppendError> {
+        self.mark(FrameKind::IdleMark)
+    }
+
+    /// Ends the log cleanly: a mark, and the file cut to its end.
+    pub fn close(&mut self) -> Result<(), AppendError> {
+        self.usable()?;
+        // A file that already ends with its last frame ends with a mark.
+        if self.allocated > self.end {
+            self.unmarked = true;
+            self.mark(FrameKind::CloseMark)?;
+            self.cut()?;
+        }
+        self.closed = true;
+        Ok(())
+    }
+
+    fn mark(&mut self, kind: FrameKind) -> Result<(), AppendError> {
+        if !self.unmarked || self.poisoned.is_some() {
+            return Ok(());
+        }
+        let (bytes, chain) = frame::mark(self.place(), kind);
+        if let Err(error) = self.write_synced(&bytes) {
+            let cause = self.poison("writing a mark to", &error);
+            return Err(AppendError::Poisoned { cause });
+        }
+        self.chain = chain;
+        self.end += bytes.len() as u64;
+        self.unmarked = false;
+        self.active.set_durable(self.end);
+        Ok(())
+    }
+
+    /// Cuts the active segment's file to the end of its last frame.
+    fn cut(&mut self) -> Result<(), AppendError> {
+        let file = &self.active.file;
+        if let Err(error) = file.set_len(self.end).and_then(|()| file.sync()) {
+            let cause = self.poison("cutting", &error);
+            return Err(AppendError::Poisoned { cause });
+        }
+        self.allocated = self.end;
+        Ok(())
+    }
+
+    /// Seals the active segment and goes on in a new one. What fails for want of space is done
+    /// again by the next append.
+    fn roll(&mut self) -> Result<(), AppendError> {
+        let sealed = match self.sealed {
+            Some(sealed) => sealed,
+            None => self.seal()?,
+        };
+        let header = SegmentHeader {
+            log: self.store.log,
+            first: sealed.next,
+            created: sealed.time,
+            chain: sealed.chain,
+        };
+        let segment = match create_segment(&self.store.disk, &header, self.options) {
+            Ok(segment) => Arc::new(segment),
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                return Err(self.disk_full());
+            }
+            Err(error) => {
+                let cause = self.poison("starting the segment after", &error);
+                return Err(AppendError::Poisoned { cause });
+            }
+        };
+        if let Err(error) = self.hand_over(&segment, sealed) {
+            let cause = self.poison("indexing", &io::Error::other(error));
+            return Err(AppendError::Poisoned { cause });
+        }
+        self.active = segment;
+        self.end = SEGMENT_HEADER as u64;
+        self.allocated = self.options.preallocated();
+        self.unmarked = false;
+        self.sealed = None;
+        Ok(())
+    }
+
+    fn seal(&mut self) -> Result<Sealed, AppendError> {
+        self.unmarked = true;
+        self.mark(FrameKind::SealMark)?;
+        self.cut()?;
+        let (next, chain, time, length) = (self.next, self.chain, self.time, self.end);
+        let sealed = Sealed { next, chain, time, length };
+        self.sealed = Some(sealed);
+        Ok(sealed)
+    }
+
+    fn hand_over(&self, segment: &Arc<Segment<D::File>>, sealed: Sealed) -> Result<(), ReadError> {
+        // Under one lock, so that a reader finds the segment in the tail or in the index.
+        let mut tail = self.store.tail_mut();
+        self.store.index.seal(&tail, sealed)?;
+        *tail = SegmentIndex::new(segment.first);
+        drop(tail);
+        self.store.add_segment(segment.clone());
+        self.active.set_sealed();
+        Ok(())
+    }
+}
+
+impl Pending {
+    /// The answer to a commit of a frame that could not be written.
+    fn fail(&self, answer: &mut Result<Receipt, AppendError>, error: &AppendError) {
+        *answer = match (&*answer, error) {
+            // It repeats what an earlier frame made durable.
+            (Ok(receipt), _) if !self.receipts.contains_key(&receipt.operation) => return,
+            (Ok(_), error) => Err(error.clone()),
+            // It was refused for what the frame would have made true.
+            (Err(_), AppendError::OutcomeUnknown { cause }) => {
+                Err(AppendError::Poisoned { cause: cause.clone() })
+            }
+            (Err(_), error) => Err(error.clone()),
+        };
+    }
+}
+
+/// Creates a segment under a temporary name and renames it, so that a segment is never there
+/// without its header.
+pub(super) fn create_segment<D: Disk>(
+    disk: &D,
+    header: &SegmentHeader,
+    options: Options,
+) -> io::Result<Segment<D::File>> {
+    let name = segment_name(header.first);
+    let temporary = format!("{name}{TEMPORARY_SUFFIX}");
+    let file = disk.create(&temporary)?;
+    let made = file
+        .allocate(options.preallocated())
+        .and_then(|()| file.write_at(&header.encode(), 0))
+        .and_then(|()| file.sync());
+    if let Err(error) = made {
+        // What is left of it is swept away at the next opening.
+        let _swept = disk.remove(&temporary);
+        return Err(error);
+    }
+    disk.rename(&temporary, &name)?;
+    disk.sync_folder()?;
+    Ok(Segment::new(header.first, file, SEGMENT_HEADER as u64))
+}
+
+/// The new log's first segment.
+pub(super) fn first_header(log: LogId, now: Timestamp) -> SegmentHeader {
+    SegmentHeader { log, first: Position(1), created: now, chain: [0; 32] }
+}
+
+const _: () = assert!(FRAME_HEADER < FRAME_BODY);

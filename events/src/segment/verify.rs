@@ -1,0 +1,190 @@
+//! Verification: every byte of every segment, beside a running server or without one.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::OpenError;
+use super::commit_bytes::Checksums;
+use super::disk::{Disk, DiskFile};
+use super::format::segment_name;
+use super::frame::{Frame, FrameCommit};
+use super::open::{Walk, judge_tail, must_be_sealed, reading, segment_firsts};
+use super::scan::{Progress, scan};
+use crate::log::Recorded;
+use crate::{LogId, Position, Revision, StreamId, Timestamp};
+
+/// What a log that was verified has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Its id.
+    pub log: LogId,
+    /// Its segments.
+    pub segments: u64,
+    /// Its frames, marks included.
+    pub frames: u64,
+    /// Its commits.
+    pub commits: u64,
+    /// Its events, which is the position of the last one.
+    pub events: u64,
+    /// The bytes that were read.
+    pub bytes: u64,
+    /// The streams that have events.
+    pub streams: u64,
+    /// The time of the last frame.
+    pub time: Timestamp,
+    /// BLAKE3 of the last frame: the head of the hash chain.
+    pub head_hash: [u8; 32],
+    /// Where a torn frame begins that the next opening will cut off, or that a running server is
+    /// just writing: the offset in the last segment.
+    pub torn_at: Option<u64>,
+}
+
+/// Why a log could not be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// Bytes are not what was written.
+    #[error("{segment} is damaged at byte {offset}: {reason}")]
+    Corrupt {
+        /// The segment's file name.
+        segment: String,
+        /// Where in it, in bytes: the beginning of the frame that is not right.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// There is no log.
+    #[error("there is no log in this folder")]
+    NoLog,
+    /// The operating system refused.
+    #[error("{what} failed: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Its reason.
+        source: io::Error,
+    },
+}
+
+/// Verifies all that a log has: every checksum, the hash chain, the continuity of positions,
+/// revisions and times. `check` sees each event, and its refusal counts as damage; `progress`
+/// is told the bytes read so far and those of the whole log.
+///
+/// # Errors
+///
+/// [`VerifyError::Corrupt`] names the first bad place.
+pub fn verify<D: Disk>(
+    disk: &D,
+    check: &mut dyn FnMut(&Recorded) -> Result<(), String>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Verified, VerifyError> {
+    let list = |source| VerifyError::Io { what: "listing the log's folder".to_owned(), source };
+    let firsts = segment_firsts(disk).map_err(list)?;
+    let mut files = Vec::with_capacity(firsts.len());
+    let mut total = 0;
+    for first in firsts {
+        let io = |source| VerifyError::Io { what: reading(first), source };
+        let file = disk.open(&segment_name(first), false).map_err(io)?;
+        total += file.len().map_err(io)?;
+        files.push((first, file));
+    }
+    let Some((last, _)) = files.last() else { return Err(VerifyError::NoLog) };
+    let last = *last;
+    let mut walk = Walk { log: None, expected: None, time: Timestamp::default() };
+    let revisions = HashMap::new();
+    let mut counter = Counter { check, progress, total, revisions, verified: Verified::NOTHING };
+    for (first, file) in files {
+        counter.segment(&mut walk, first, &file, first == last)?;
+    }
+    Ok(counter.verified)
+}
+
+struct Counter<'a> {
+    check: &'a mut dyn FnMut(&Recorded) -> Result<(), String>,
+    progress: &'a mut dyn FnMut(u64, u64),
+    total: u64,
+    revisions: HashMap<StreamId, Revision>,
+    verified: Verified,
+}
+
+impl Verified {
+    const NOTHING: Verified = Verified {
+        log: LogId(uuid::Uuid::nil()),
+        segments: 0,
+        frames: 0,
+        commits: 0,
+        events: 0,
+        bytes: 0,
+        streams: 0,
+        time: Timestamp(0),
+        head_hash: [0; 32],
+        torn_at: None,
+    };
+}
+
+impl Counter<'_> {
+    fn segment<F: DiskFile>(
+        &mut self,
+        walk: &mut Walk,
+        first: Position,
+        file: &F,
+        is_last: bool,
+    ) -> Result<(), VerifyError> {
+        let io = |source| VerifyError::Io { what: reading(first), source };
+        let header = walk.header(file, first)?;
+        let mut progress = Progress::start(&header, walk.time);
+        let ending =
+            scan(file, header.log, Checksums::Compare, &mut progress, &mut |frame, commits| {
+                self.frame(frame, &commits)
+            });
+        let ending = ending.map_err(io)?;
+        if is_last {
+            let torn = judge_tail(file, header.log, &ending, &progress, first)?;
+            self.verified.torn_at = torn.then_some(progress.offset);
+        } else {
+            walk.expected = Some(must_be_sealed(&ending, &progress, first)?);
+        }
+        walk.time = progress.time;
+        self.verified.log = header.log;
+        self.verified.segments += 1;
+        self.verified.bytes += file.len().map_err(io)?;
+        self.verified.events = progress.next.0.saturating_sub(1);
+        self.verified.streams = self.revisions.len() as u64;
+        self.verified.time = progress.time;
+        self.verified.head_hash = progress.chain;
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: &Frame, commits: &[FrameCommit]) -> Result<(), String> {
+        for commit in commits {
+            for entry in &commit.head.streams {
+                let reached = self.revisions.entry(entry.stream).or_default();
+                if *reached != entry.before {
+                    let (stream, before) = (entry.stream, entry.before);
+                    return Err(format!("stream {stream} goes on after {before}, not {reached}"));
+                }
+                *reached = Revision(reached.0 + u64::from(entry.events));
+            }
+            for record in commit.records(Checksums::Compare) {
+                (self.check)(&record?.1)?;
+            }
+        }
+        self.verified.frames += 1;
+        self.verified.commits += commits.len() as u64;
+        (self.progress)(self.verified.bytes + frame.end(), self.total);
+        Ok(())
+    }
+}
+
+impl From<OpenError> for VerifyError {
+    fn from(error: OpenError) -> VerifyError {
+        match error {
+            OpenError::Corrupt { segment, offset, reason } => {
+                VerifyError::Corrupt { segment, offset, reason }
+            }
+            OpenError::Io { what, source } => VerifyError::Io { what, source },
+            other => {
+                VerifyError::Io { what: "verifying".to_owned(), source: io::Error::other(other) }
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The writer thread: what arrived while the last sync ran is the next group.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, oneshot};
+
+use super::core::Core;
+use super::disk::Disk;
+use super::file_disk::FolderLock;
+use super::index::Index;
+use crate::Timestamp;
+use crate::log::{AppendError, Commit, Receipt};
+
+/// How many bytes of commits may wait for the writer: a permit is a KiB. Beyond it, appends wait
+/// for their turn.
+const QUEUE_KIB: usize = 128 * 1024;
+
+/// What a commit costs of that beyond its payloads, in bytes: so that tiny ones are bounded too.
+const COMMIT_OVERHEAD: usize = 1024;
+
+/// How many bytes of commits make a group that is full.
+const GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+/// After so long without work, a mark says that all before it is durable.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// How much of the last sync's time a group may wait for company, as a divisor.
+const WAIT_DIVISOR: u32 = 2;
+
+/// The handle of the writer thread.
+pub(super) struct Writer {
+    /// `None` once dropping began, which ends the thread.
+    queue: Option<Sender<Job>>,
+    permits: Arc<Semaphore>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Job {
+    Append { commit: Commit, cost: usize, answer: Answer },
+    Close { answer: oneshot::Sender<Result<(), AppendError>> },
+}
+
+type Answer = oneshot::Sender<Result<Receipt, AppendError>>;
+
+impl Writer {
+    pub fn start<D: Disk, I: Index>(core: Core<D, I>, lock: FolderLock) -> io::Result<Writer> {
+        let (queue, jobs) = channel();
+        let permits = Arc::new(Semaphore::new(QUEUE_KIB));
+        let thread =
+            Thread { core, jobs, lock: Some(lock), last_group: 0, last_sync: Duration::ZERO };
+        let thread = std::thread::Builder::new()
+            .name("scripta-log".to_owned())
+            .spawn(move || thread.run())?;
+        Ok(Writer { queue: Some(queue), permits, thread: Some(thread) })
+    }
+
+    pub async fn append(&self, commit: Commit) -> Result<Receipt, AppendError> {
+        let cost = cost(&commit);
+        let permits = cost.div_ceil(1024).min(QUEUE_KIB) as u32;
+        let permit = self.permits.acquire_many(permits).await;
+        let _permit = permit.map_err(|_| AppendError::Closed)?;
+        let (answer, answered) = oneshot::channel();
+        let job = Job::Append { commit, cost, answer };
+        self.send(job).map_err(|_unsent| AppendError::Closed)?;
+        match answered.await {
+            Ok(result) => result,
+            // The thread ended between taking the commit and answering.
+            Err(_) => Err(AppendError::OutcomeUnknown { cause: "the writer ended".into() }),
+        }
+    }
+
+    pub async fn close(&self) -> Result<(), AppendError> {
+        let (answer, answered) = oneshot::channel();
+        if self.send(Job::Close { answer }).is_err() {
+            return Ok(());
+        }
+        answered.await.unwrap_or(Ok(()))
+    }
+
+    fn send(&self, job: Job) -> Result<(), Box<Job>> {
+        match &self.queue {
+            Some(queue) => queue.send(job).map_err(|unsent| Box::new(unsent.0)),
+            None => Err(Box::new(job)),
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Waits for the thread, so that the folder is free again when the log is gone.
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the log's writer ended in a panic");
+        }
+    }
+}
+
+fn cost(commit: &Commit) -> usize {
+    let events = commit.appends.iter().flat_map(|append| &append.events);
+    let payloads: usize = events.map(|event| event.payload.len() + 64).sum();
+    COMMIT_OVERHEAD + commit.meta.len() + payloads
+}
+
+struct Thread<D: Disk, I: Index> {
+    core: Core<D, I>,
+    jobs: Receiver<Job>,
+    lock: Option<FolderLock>,
+    last_group: usize,
+    last_sync: Duration,
+}
+
+#[derive(Default)]
+struct Group {
+    commits: Vec<Commit>,
+    answers: Vec<Answer>,
+    bytes: usize,
+    /// A close that ends the group.
+    close: Option<oneshot::Sender<Result<(), AppendError>>>,
+    /// Whether nobody can send any more.
+    ended: bool,
+}
+
+impl<D: Disk, I: Index> Thread<D, I> {
+    fn run(mut self) {
+        loop {
+            let mut group = Group::default();
+            self.wait_for_work(&mut group);
+            self.collect(&mut group);
+            self.write(&mut group);
+            if group.ended {
+                self.close_silently();
+                return;
+            }
+            if let Some(answer) = group.close {
+                let result = self.core.close();
+                self.lock = None;
+                // Whoever asked may have gone.
+                let _gone = answer.send(result);
+                return;
+            }
+        }
+    }
+
+    fn wait_for_work(&mut self, group: &mut Group) {
+        match self.jobs.recv_timeout(IDLE) {
+            Ok(job) => return group.add(job),
+            Err(RecvTimeoutError::Disconnected) => return group.ended = true,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        // A failure poisons the core, which tells the next caller.
+        let _told_later = self.core.mark_idle();
+        self.last_group = 0;
+        match self.jobs.recv() {
+            Ok(job) => group.add(job),
+            Err(_) => group.ended = true,
+        }
+    }
+
+    /// Takes what is there, and waits a moment for as many as the last group had: they were
+    /// answered just now and are likely to come back. A lone writer never waits.
+    fn collect(&self, group: &mut Group) {
+        let deadline = Instant::now() + self.last_sync / WAIT_DIVISOR;
+        while !group.is_closed() {
+            match self.jobs.try_recv() {
+                Ok(job) => group.add(job),
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => group.ended = true,
+                Err(std::sync::mpsc::TryRecvError::Empty) => {
+                    let enough = group.commits.len() >= self.last_group || self.last_group < 2;
+                    if enough || Instant::now() >= deadline {
+                        return;
+                    }
+                    // Shorter than what a timed wait of the operating system can do.
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, group: &mut Group) {
+        if group.commits.is_empty() {
+            return;
+        }
+        let begin = Instant::now();
+        let results = self.core.append_group(&group.commits, Timestamp::now());
+        self.last_sync = begin.elapsed();
+        self.last_group = group.commits.len();
+        for (answer, result) in group.answers.drain(..).zip(results) {
+            // A caller who gave up can ask again by the operation id.
+            let _gone = answer.send(result);
+        }
+    }
+
+    fn close_silently(&mut self) {
+        match self.core.close() {
+            Ok(()) | Err(AppendError::Closed) => {}
+            Err(error) => tracing::error!(%error, "the log could not be closed cleanly"),
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, job: Job) {
+        match job {
+            Job::Append { commit, cost, answer } => {
+                self.bytes += cost;
+                self.commits.push(commit);
+                self.answers.push(answer);
+            }
+            Job::Close { answer } => self.close = Some(answer),
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.ended || self.close.is_some() || self.bytes >= GROUP_BYTES
+    }
+}
