@@ -68,6 +68,9 @@ pub(super) fn read_header(file: &impl DiskFile) -> io::Result<Result<SegmentHead
     Ok(SegmentHeader::decode(&buffer))
 }
 
+/// Sees a good frame; its refusal makes it a bad one.
+pub(super) type Visit<'a> = dyn FnMut(&Frame, Vec<FrameCommit>) -> Result<(), String> + 'a;
+
 /// Reads all frames from `progress` on and gives each to `visit`, whose refusal makes the frame
 /// a bad one.
 pub(super) fn scan(
@@ -75,7 +78,7 @@ pub(super) fn scan(
     log: LogId,
     checksums: Checksums,
     progress: &mut Progress,
-    visit: &mut dyn FnMut(&Frame, Vec<FrameCommit>) -> Result<(), String>,
+    visit: &mut Visit<'_>,
 ) -> io::Result<Ending> {
     let mut window =
         Window { file, length: file.len()?, offset: progress.offset, bytes: Bytes::new() };

@@ -147,9 +147,9 @@ impl<D: Disk, I: Index> Store<D, I> {
             },
         };
         let mut reader = RecordReader::new(self);
-        let (head, segment) = reader.commit_head(place)?;
+        let head = reader.commit_head(place)?;
         if head.operation != operation {
-            return Err(segment.corrupt(u64::from(place.offset), "another operation is here"));
+            return Err(place.corrupt("another operation is here"));
         }
         Ok(Some(head.receipt()))
     }
@@ -212,17 +212,16 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
         stream: StreamId,
         revision: Revision,
     ) -> Result<Recorded, ReadError> {
-        let offset = u64::from(place.offset);
-        let (bytes, segment) = self.sized(place, Record::peek_length)?;
-        let record = Record::decode(&bytes, Checksums::Compare)
-            .map_err(|reason| segment.corrupt(offset, reason))?;
+        let bytes = self.sized(place, Record::peek_length)?;
+        let record = Record::decode(&bytes, Checksums::Compare);
+        let record = record.map_err(|reason| place.corrupt(reason))?;
         let back = u32::try_from(record.back).ok().and_then(|back| place.offset.checked_sub(back));
-        let commit = back.ok_or_else(|| segment.corrupt(offset, "a record is misplaced"))?;
+        let commit = back.ok_or_else(|| place.corrupt("a record is misplaced"))?;
         let commit = Place { segment: place.segment, offset: commit };
         let recorded = match &self.head {
             Some((at, head)) if *at == commit => head.recorded(record),
             _ => {
-                let (head, _) = self.commit_head(commit)?;
+                let head = self.commit_head(commit)?;
                 let recorded = head.recorded(record);
                 self.head = Some((commit, head));
                 recorded
@@ -230,17 +229,12 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
         };
         recorded
             .filter(|event| event.stream == stream && event.revision == revision)
-            .ok_or_else(|| segment.corrupt(offset, "another event is here"))
+            .ok_or_else(|| place.corrupt("another event is here"))
     }
 
-    fn commit_head(
-        &mut self,
-        place: Place,
-    ) -> Result<(CommitHead, Arc<Segment<D::File>>), ReadError> {
-        let (bytes, segment) = self.sized(place, CommitHead::peek_length)?;
-        let head = CommitHead::decode(&bytes, Checksums::Compare)
-            .map_err(|reason| segment.corrupt(u64::from(place.offset), reason))?;
-        Ok((head, segment))
+    fn commit_head(&mut self, place: Place) -> Result<CommitHead, ReadError> {
+        let bytes = self.sized(place, CommitHead::peek_length)?;
+        CommitHead::decode(&bytes, Checksums::Compare).map_err(|reason| place.corrupt(reason))
     }
 
     /// The bytes of something at a place that begins with its own length.
@@ -248,15 +242,13 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
         &mut self,
         place: Place,
         length: fn(&[u8]) -> Option<usize>,
-    ) -> Result<(Bytes, Arc<Segment<D::File>>), ReadError> {
-        let start = self.bytes(place, 4)?;
-        let segment = self.segment(place)?;
-        let cut = || segment.corrupt(u64::from(place.offset), "the segment ends here");
-        let length = length(&start).ok_or_else(cut)?;
-        if length as u64 > segment.durable() {
-            return Err(segment.corrupt(u64::from(place.offset), "a length is impossible"));
+    ) -> Result<Bytes, ReadError> {
+        let length = length(&self.bytes(place, 4)?);
+        let length = length.ok_or_else(|| place.corrupt("the segment ends here"))? as u64;
+        if length > self.segment(place)?.durable() {
+            return Err(place.corrupt("a length is impossible"));
         }
-        Ok((self.bytes(place, length as u64)?, segment))
+        self.bytes(place, length)
     }
 
     fn bytes(&mut self, place: Place, length: u64) -> Result<Bytes, ReadError> {
@@ -269,9 +261,8 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
         let bytes = segment.fetch(start, RECORD_WINDOW.max(offset - start + length))?;
         let window = Window { segment, offset: start, bytes };
         let slice = window.slice(place, length);
-        let cut = window.segment.corrupt(offset, "the segment ends here");
         self.window = Some(window);
-        slice.ok_or(cut)
+        slice.ok_or_else(|| place.corrupt("the segment ends here"))
     }
 
     fn segment(&self, place: Place) -> Result<Arc<Segment<D::File>>, ReadError> {
@@ -281,11 +272,18 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
             return Ok(window.segment.clone());
         }
         let found = self.store.segment_of(place.segment);
-        found.filter(|segment| segment.first == place.segment).ok_or_else(|| ReadError::Corrupt {
-            segment: segment_name(place.segment),
-            offset: u64::from(place.offset),
-            reason: "the segment is missing".to_owned(),
-        })
+        let found = found.filter(|segment| segment.first == place.segment);
+        found.ok_or_else(|| place.corrupt("the segment is missing"))
+    }
+}
+
+impl Place {
+    fn corrupt(self, reason: impl Into<String>) -> ReadError {
+        ReadError::Corrupt {
+            segment: segment_name(self.segment),
+            offset: u64::from(self.offset),
+            reason: reason.into(),
+        }
     }
 }
 
