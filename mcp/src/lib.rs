@@ -1,1 +1,28 @@
-//! Scripta.
+//! The tool surface of Scripta: the `app` MCP server, and tool sessions of runs.
+//!
+//! Wire types end here. A call's arguments are repaired, checked and typed, its caller is
+//! known from the transport, and what comes of it is rendered: changes go through
+//! [`Handle::execute`](scripta_actors::Handle::execute), reads come from the
+//! [`Projections`](scripta_projections::Projections) as pages.
+//!
+//! * [`AppServer`] is the server: an rmcp `ServerHandler` for a transport to mount, or
+//!   [served on a stream](AppServer::serve_stream).
+//! * [`Caller`] is who calls. A transport puts it into a request's extensions.
+//! * [`AppToolbox`] gives runs the same tools, in process.
+
+mod arguments;
+mod caller;
+mod fingerprint;
+mod pages;
+mod result;
+mod scope;
+mod server;
+mod stream;
+mod toolbox;
+mod tools;
+mod view;
+
+pub use caller::{Caller, Role, RunScope};
+pub use server::{AppServer, FindCaller, NewServerError, SERVER_NAME};
+pub use stream::StreamError;
+pub use toolbox::AppToolbox;

@@ -1,0 +1,62 @@
+//! What a call brings: repaired, checked against the advertised schema, and typed.
+//!
+//! The order is fixed: two common slips are [repaired](repair), the names are checked, then the
+//! values against the schema, then which arguments belong to the operation ([`Shape`]).
+
+mod repair;
+mod schema;
+mod shape;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use thiserror::Error;
+
+pub(crate) use repair::repair;
+pub(crate) use schema::{InputSchema, input_schema, output_schema};
+pub(crate) use shape::Shape;
+
+/// What is wrong with the arguments of a call: one sentence that says what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ArgumentError {
+    /// The tool has no such argument.
+    #[error("`{name}` is not an argument of {tool}; it takes {}", list(takes))]
+    NotOfTool { tool: String, name: String, takes: Vec<String> },
+    /// The operation does not take the argument.
+    #[error("`{name}` does not belong to {operation}, which takes {}; leave it out", list(takes))]
+    NotOfOperation { operation: &'static str, name: String, takes: Vec<String> },
+    /// A required argument is missing.
+    #[error("{operation} needs {}", list(names))]
+    Missing { operation: String, names: Vec<String> },
+    /// At least one of several is needed.
+    #[error("{operation} needs one of {}", list(names))]
+    MissingOneOf { operation: &'static str, names: Vec<String> },
+    /// A value is not what the schema says.
+    #[error("`{name}` {reason}")]
+    Invalid { name: String, reason: String },
+    /// The operation has no rehearsal.
+    #[error(
+        "{operation} has no dry run, so nothing was done; leave `dryRun` out to apply it for real"
+    )]
+    NoDryRun { operation: &'static str },
+    /// The advertised schema itself is broken.
+    #[error("the arguments can't be checked because the schema of {tool} is broken: {reason}")]
+    Schema { tool: String, reason: String },
+}
+
+/// Turns checked arguments into their type.
+pub(crate) fn typed<T: DeserializeOwned>(arguments: Value) -> Result<T, ArgumentError> {
+    serde_json::from_value(arguments).map_err(|error| ArgumentError::Invalid {
+        name: "arguments".to_owned(),
+        reason: format!("can't be read: {error}"),
+    })
+}
+
+/// Names in a sentence: `` `a`, `b` and `c` ``.
+fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}

@@ -1,0 +1,164 @@
+//! JSON Schemas, generated from the types, and the check of arguments against them.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use rmcp::model::JsonObject;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+use super::ArgumentError;
+
+/// How many characters of a wrong value an error repeats.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// A tool's input schema and its compiled form.
+pub(crate) struct InputSchema {
+    /// What is advertised.
+    pub(crate) object: Arc<JsonObject>,
+    validator: Result<Validator, String>,
+}
+
+/// The input schema of arguments `T`.
+pub(crate) fn input_schema<T: JsonSchema>() -> InputSchema {
+    let object = generate::<T>(SchemaSettings::draft2020_12());
+    let compiled = jsonschema::options()
+        .should_validate_formats(true)
+        .build(&Value::Object(object.clone()))
+        .map_err(|error| error.to_string());
+    InputSchema { object: Arc::new(object), validator: compiled }
+}
+
+/// The output schema of results `T`.
+pub(crate) fn output_schema<T: JsonSchema>() -> Arc<JsonObject> {
+    Arc::new(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
+}
+
+impl InputSchema {
+    /// Checks names and values; which of them belong together is for [`Shape`](super::Shape).
+    pub(crate) fn check(&self, tool: &str, arguments: &Value) -> Result<(), ArgumentError> {
+        let validator = self.validator.as_ref().map_err(|reason| ArgumentError::Schema {
+            tool: tool.to_owned(),
+            reason: reason.clone(),
+        })?;
+        let Some(error) = validator.iter_errors(arguments).next() else { return Ok(()) };
+        Err(match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => ArgumentError::NotOfTool {
+                tool: tool.to_owned(),
+                name: unexpected.first().cloned().unwrap_or_default(),
+                takes: self.names(),
+            },
+            ValidationErrorKind::Required { property } => {
+                let names = vec![property.as_str().unwrap_or_default().to_owned()];
+                ArgumentError::Missing { operation: tool.to_owned(), names }
+            }
+            kind => {
+                let path = error.instance_path().to_string();
+                let name = path.trim_start_matches('/').to_owned();
+                ArgumentError::Invalid { name, reason: reason(kind, &error) }
+            }
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let properties = self.object.get("properties").and_then(Value::as_object);
+        properties.map(|all| all.keys().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// Why a value is not what the schema says, as the rest of a sentence that its name begins.
+fn reason(kind: &ValidationErrorKind, error: &jsonschema::ValidationError<'_>) -> String {
+    let shown = shown(&error.instance().to_string());
+    match kind {
+        ValidationErrorKind::Enum { options } => {
+            let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+            let names: Vec<&str> = options.iter().filter_map(Value::as_str).collect();
+            format!("must be one of {}, not {shown}", names.join(", "))
+        }
+        ValidationErrorKind::Type { kind: TypeKind::Single(wanted) } => {
+            format!("must be of type {wanted}, not {shown}")
+        }
+        ValidationErrorKind::Format { format } if format == "uuid" => {
+            format!("must be an id (a hyphenated UUID), not {shown}")
+        }
+        ValidationErrorKind::Format { format } if format == "date-time" => {
+            format!("must be a time such as 2026-01-31T12:00:00Z, not {shown}")
+        }
+        ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}, not {shown}"),
+        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}, not {shown}"),
+        ValidationErrorKind::MinLength { limit } => {
+            format!("must have at least {limit} characters")
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("must have at most {limit} characters")
+        }
+        _ => error.masked_with("it").to_string().replacen("it ", "is wrong: it ", 1),
+    }
+}
+
+fn shown(value: &str) -> String {
+    match value.char_indices().nth(SHOWN_CHARACTERS) {
+        None => value.to_owned(),
+        Some((at, _)) => format!("{}…", value.get(..at).unwrap_or_default()),
+    }
+}
+
+/// Everything inlined, since some clients don't follow `$ref`; and an optional property is one
+/// that may be left out, not one that may be null.
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
+    let settings = settings.with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(without_null).transform(&mut schema);
+    RecursiveTransform(plain).transform(&mut schema);
+    schema.remove("title");
+    schema.remove("description");
+    schema.as_object().cloned().unwrap_or_default()
+}
+
+fn without_null(schema: &mut Schema) {
+    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+    let nullable = schema.get("anyOf").and_then(Value::as_array).and_then(|choices| {
+        let is_null = |choice: &&Value| choice.get("type").is_some_and(|kind| kind == "null");
+        let mut others = choices.iter().filter(|choice| !is_null(choice));
+        let only = others.next()?.as_object()?.clone();
+        (choices.len() == 2 && others.next().is_none()).then_some(only)
+    });
+    if let Some(only) = nullable {
+        schema.remove("anyOf");
+        for (keyword, value) in only {
+            if schema.get(&keyword).is_none() {
+                schema.insert(keyword, value);
+            }
+        }
+    }
+}
+
+/// Formats that JSON Schema does not know make strict clients refuse the schema; and a
+/// description is prose, whose lines mean nothing.
+fn plain(schema: &mut Schema) {
+    let format = schema.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| format.starts_with("uint") || format.starts_with("int")) {
+        schema.remove("format");
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+}

@@ -1,0 +1,193 @@
+//! What a call answers: one shape for all changes, one for all reads.
+
+use std::error::Error;
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use scripta_actors::{Aggregate, ExecuteError};
+use serde::Serialize;
+
+use crate::arguments::ArgumentError;
+use crate::view::{ChatView, HitView, MessageView, ProjectView, RunView};
+
+/// The answer of a changing tool.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChangeResult<D> {
+    status: ChangeStatus,
+    /// Whether this repeats the answer to an earlier call with the same operation id.
+    replayed: bool,
+    /// What happened, for a person.
+    phrase: String,
+    /// The document after the change; in a conflict, the document as it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<D>,
+    /// The document's revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    /// The place in the log that a read sees this change from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
+}
+
+// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum ChangeStatus {
+    Applied,
+    Conflict,
+    Refused,
+}
+
+/// A change that was made, now or before.
+pub(crate) struct Applied<D> {
+    pub(crate) replayed: bool,
+    pub(crate) phrase: String,
+    pub(crate) document: D,
+    /// `None` for a document without one.
+    pub(crate) revision: Option<u64>,
+    pub(crate) position: u64,
+}
+
+/// A change that was not made: nothing was written.
+pub(crate) enum Rejected<D> {
+    /// Somebody wrote first.
+    Conflict { phrase: String, document: D, revision: u64 },
+    /// Anything else.
+    Refused { phrase: String },
+}
+
+/// What a changing tool comes to.
+pub(crate) type Outcome<D> = Result<Applied<D>, Rejected<D>>;
+
+/// The answer of a read: a page.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageResult {
+    pub(crate) items: Vec<Item>,
+    /// Where the next page begins; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+    /// Whether the page ended at a limit, and there is or may be more.
+    pub(crate) truncated: bool,
+    /// The place in the log that this page is at least as new as.
+    pub(crate) position: u64,
+    /// What was read, for a person.
+    pub(crate) phrase: String,
+}
+
+/// One item of a page: which kind follows from the resource.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Item {
+    Project(ProjectView),
+    Chat(ChatView),
+    Message(Box<MessageView>),
+    Run(Box<RunView>),
+    Hit(HitView),
+}
+
+impl<D: Serialize> ChangeResult<D> {
+    /// The answer to an outcome, and whether it is an error.
+    fn of(outcome: Outcome<D>) -> (ChangeResult<D>, bool) {
+        match outcome {
+            Ok(applied) => {
+                let result = ChangeResult {
+                    status: ChangeStatus::Applied,
+                    replayed: applied.replayed,
+                    phrase: applied.phrase,
+                    document: Some(applied.document),
+                    revision: applied.revision,
+                    position: Some(applied.position),
+                };
+                (result, false)
+            }
+            Err(Rejected::Conflict { phrase, document, revision }) => {
+                let result = ChangeResult {
+                    document: Some(document),
+                    revision: Some(revision),
+                    ..ChangeResult::rejected(ChangeStatus::Conflict, phrase)
+                };
+                (result, true)
+            }
+            Err(Rejected::Refused { phrase }) => {
+                (ChangeResult::rejected(ChangeStatus::Refused, phrase), true)
+            }
+        }
+    }
+
+    fn rejected(status: ChangeStatus, phrase: String) -> ChangeResult<D> {
+        let (document, revision, position) = (None, None, None);
+        ChangeResult { status, replayed: false, phrase, document, revision, position }
+    }
+}
+
+/// The result of a changing tool.
+pub(crate) fn change<D: Serialize>(outcome: Outcome<D>) -> CallToolResult {
+    let (result, is_error) = ChangeResult::of(outcome);
+    structured(&result, is_error)
+}
+
+/// The result of a read. One that failed has only its sentence: it is no page.
+pub(crate) fn read<E: Error>(page: Result<PageResult, E>) -> CallToolResult {
+    match page {
+        Ok(page) => structured(&page, false),
+        Err(error) => sentence(sentence_of(&error)),
+    }
+}
+
+/// A failure that is for the model to read.
+pub(crate) fn sentence(text: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+fn structured(result: &impl Serialize, is_error: bool) -> CallToolResult {
+    match serde_json::to_value(result) {
+        Ok(value) if is_error => CallToolResult::structured_error(value),
+        Ok(value) => CallToolResult::structured(value),
+        Err(error) => sentence(format!("The answer can't be written as JSON: {error}")),
+    }
+}
+
+impl<D> Rejected<D> {
+    pub(crate) fn refused(phrase: impl Into<String>) -> Rejected<D> {
+        Rejected::Refused { phrase: phrase.into() }
+    }
+
+    /// What the actors answered, with the document as callers see it.
+    pub(crate) fn from_execute<A: Aggregate>(
+        error: ExecuteError<A>,
+        view: impl FnOnce(&A::State) -> D,
+    ) -> Rejected<D> {
+        let phrase = sentence_of(&error);
+        match error {
+            ExecuteError::Conflict { revision, state, .. } => {
+                Rejected::Conflict { phrase, document: view(&state), revision }
+            }
+            _ => Rejected::Refused { phrase },
+        }
+    }
+}
+
+impl<D> From<ArgumentError> for Rejected<D> {
+    fn from(error: ArgumentError) -> Rejected<D> {
+        Rejected::refused(sentence_of(&error))
+    }
+}
+
+/// An error with what caused it, as one sentence.
+pub(crate) fn sentence_of(error: &dyn Error) -> String {
+    let mut text = capitalised(&error.to_string());
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}

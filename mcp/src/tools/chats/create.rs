@@ -1,0 +1,41 @@
+//! Making a chat.
+
+use scripta_actors::{Chat, ChatCommand};
+use scripta_events::domain::{ChatId, ConnectionId, ProjectId};
+
+use super::ChatsArguments;
+use crate::arguments::Shape;
+use crate::result::{Applied, Outcome, Rejected};
+use crate::tools::{Call, operation};
+use crate::view::ChatView;
+
+/// The title of a chat that was made without one.
+const UNTITLED: &str = "New chat";
+
+const SHAPE: Shape = operation!(
+    "Create",
+    required: ["projectId"],
+    one_of: [],
+    optional: ["title", "connectionId", "model"]
+);
+
+pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<ChatView> {
+    let meta = call.command(&SHAPE, arguments.operation_id)?;
+    let project = arguments.project_id.ok_or_else(|| Rejected::refused("Create needs `projectId`"))?;
+    let command = ChatCommand::Create {
+        project: ProjectId(project.0),
+        title: arguments.title.unwrap_or_else(|| UNTITLED.to_owned()),
+        connection: arguments.connection_id.map(ConnectionId),
+        model: arguments.model,
+    };
+    let executed = call.app.handle.execute::<Chat>(ChatId::random(), command, meta).await;
+    let done =
+        executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;
+    Ok(Applied {
+        replayed: done.receipt.replayed,
+        phrase: format!("Created chat '{}'", done.state.title),
+        revision: Some(done.state.revision),
+        position: done.receipt.position.0,
+        document: ChatView::from(&*done.state),
+    })
+}

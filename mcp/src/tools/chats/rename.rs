@@ -1,0 +1,37 @@
+//! Giving a chat another title.
+
+use scripta_actors::{Chat, ChatCommand};
+use scripta_events::domain::ChatId;
+
+use super::ChatsArguments;
+use crate::arguments::Shape;
+use crate::result::{Applied, Outcome, Rejected};
+use crate::tools::{Call, operation};
+use crate::view::ChatView;
+
+const SHAPE: Shape = operation!(
+    "Rename",
+    required: ["chatId", "title", "expectedRevision"],
+    one_of: [],
+    optional: []
+);
+
+pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<ChatView> {
+    let meta = call.command(&SHAPE, arguments.operation_id)?;
+    let (Some(chat), Some(title), Some(expected_revision)) =
+        (arguments.chat_id, arguments.title, arguments.expected_revision)
+    else {
+        return Err(Rejected::refused("Rename needs `chatId`, `title` and `expectedRevision`"));
+    };
+    let command = ChatCommand::Rename { title, expected_revision };
+    let executed = call.app.handle.execute::<Chat>(ChatId(chat.0), command, meta).await;
+    let done =
+        executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;
+    Ok(Applied {
+        replayed: done.receipt.replayed,
+        phrase: format!("Renamed the chat to '{}'", done.state.title),
+        revision: Some(done.state.revision),
+        position: done.receipt.position.0,
+        document: ChatView::from(&*done.state),
+    })
+}

@@ -1,0 +1,204 @@
+//! The App tools: what is advertised, and who answers a call.
+//!
+//! A tool has a folder, and each of its operations (or resources) a file with the arguments that
+//! it takes, what it does, and what it answers.
+
+mod chats;
+mod projects;
+mod read;
+mod runs;
+
+use std::sync::LazyLock;
+
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use scripta_actors::CommandMeta;
+use scripta_events::OperationId;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{ArgumentError, InputSchema, Shape, input_schema, output_schema, repair};
+use crate::fingerprint::fingerprint;
+use crate::result::{self, ChangeResult, PageResult};
+use crate::server::App;
+use crate::view::{ChatView, Id, ProjectView, TurnView};
+use crate::{Caller, Role};
+
+/// Arguments that every operation of a changing tool takes.
+macro_rules! operation {
+    ($operation:literal, required: [$($required:literal),*], one_of: [$($one:literal),*],
+     optional: [$($optional:literal),*]) => {
+        $crate::arguments::Shape {
+            operation: $operation,
+            required: &[$($required),*],
+            one_of: &[$($one),*],
+            optional: &[$($optional,)* "operationId", "dryRun"],
+        }
+    };
+}
+pub(crate) use operation;
+
+/// One tool.
+pub(crate) struct Definition {
+    /// What is advertised.
+    pub(crate) tool: Tool,
+    /// What the caller must be allowed.
+    pub(crate) needs: Role,
+    input: InputSchema,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Chats,
+    Runs,
+    Projects,
+}
+
+/// One call of a tool, with arguments that the schema allows.
+pub(crate) struct Call<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) caller: &'a Caller,
+    pub(crate) tool: &'a str,
+    pub(crate) arguments: JsonObject,
+    /// Cancelled when the caller no longer wants the answer.
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// All tools, in the order that they are listed.
+pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    vec![
+        Definition::new::<read::ReadArguments, PageResult>(
+            Kind::Read,
+            ("app_read", "Read projects, chats, messages and runs", read::DESCRIPTION),
+            annotations(true, false, true, false),
+        ),
+        Definition::new::<chats::ChatsArguments, ChangeResult<ChatView>>(
+            Kind::Chats,
+            ("app_chats", "Make and change chats", chats::DESCRIPTION),
+            // A new title takes the place of the old one.
+            annotations(false, true, false, false),
+        ),
+        Definition::new::<runs::RunsArguments, ChangeResult<TurnView>>(
+            Kind::Runs,
+            ("app_runs", "Submit messages and stop turns", runs::DESCRIPTION),
+            annotations(false, false, false, true),
+        ),
+        Definition::new::<projects::ProjectsArguments, ChangeResult<ProjectView>>(
+            Kind::Projects,
+            ("app_projects", "Make projects", projects::DESCRIPTION),
+            annotations(false, false, false, false),
+        ),
+    ]
+});
+
+/// The tool of this name, if the caller may see it.
+pub(crate) fn find(name: &str, role: Role) -> Option<&'static Definition> {
+    TOOLS.iter().find(|definition| definition.tool.name == name && definition.needs <= role)
+}
+
+impl Definition {
+    fn new<A: JsonSchema, R: JsonSchema>(
+        kind: Kind,
+        (name, title, description): (&'static str, &'static str, &'static str),
+        annotations: ToolAnnotations,
+    ) -> Definition {
+        let input = input_schema::<A>();
+        let needs = if annotations.read_only_hint == Some(true) { Role::Reader } else { Role::User };
+        let mut annotations = annotations;
+        annotations.title = Some(title.to_owned());
+        let tool = Tool::new(name, description, input.object.clone())
+            .with_title(title)
+            .with_raw_output_schema(output_schema::<R>())
+            .with_annotations(annotations);
+        Definition { tool, needs, input, kind }
+    }
+
+    /// Whether the tool only reads.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self.kind, Kind::Read)
+    }
+
+    /// Answers a call: repairs the arguments, checks them, and does what they ask.
+    pub(crate) async fn call(
+        &self,
+        app: &App,
+        caller: &Caller,
+        mut arguments: JsonObject,
+        cancel: &CancellationToken,
+    ) -> CallToolResult {
+        repair(&self.input.object, &mut arguments);
+        let checked = self.check(arguments);
+        let call = checked.map(|arguments| Call {
+            app,
+            caller,
+            tool: &self.tool.name,
+            arguments,
+            cancel,
+        });
+        match (self.kind, call) {
+            (Kind::Read, Ok(call)) => result::read(read::call(call).await),
+            (Kind::Read, Err(error)) => result::read(Err(error)),
+            (Kind::Chats, Ok(call)) => result::change(chats::call(call).await),
+            (Kind::Chats, Err(error)) => result::change::<ChatView>(Err(error.into())),
+            (Kind::Runs, Ok(call)) => result::change(runs::call(call).await),
+            (Kind::Runs, Err(error)) => result::change::<TurnView>(Err(error.into())),
+            (Kind::Projects, Ok(call)) => result::change(projects::call(call).await),
+            (Kind::Projects, Err(error)) => result::change::<ProjectView>(Err(error.into())),
+        }
+    }
+
+    fn check(&self, arguments: JsonObject) -> Result<JsonObject, ArgumentError> {
+        let value = Value::Object(arguments);
+        self.input.check(&self.tool.name, &value)?;
+        match value {
+            Value::Object(arguments) => Ok(arguments),
+            _ => Ok(JsonObject::new()),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The checks that all changes share, and what goes with the command: who asks, under which
+    /// operation, for what.
+    pub(crate) fn command(
+        &self,
+        shape: &Shape,
+        operation: Option<Id>,
+    ) -> Result<CommandMeta, ArgumentError> {
+        shape.check(&self.arguments)?;
+        if self.arguments.get("dryRun") == Some(&Value::Bool(true)) {
+            return Err(ArgumentError::NoDryRun { operation: shape.operation });
+        }
+        let operation = operation.map(|id| OperationId(id.0));
+        Ok(CommandMeta {
+            operation,
+            fingerprint: fingerprint(self.caller.id(), self.tool, &self.arguments),
+            actor: self.caller.actor().clone(),
+            correlation: operation.map(|operation| operation.0),
+        })
+    }
+}
+
+fn annotations(reads: bool, destroys: bool, idempotent: bool, open: bool) -> ToolAnnotations {
+    ToolAnnotations::new()
+        .read_only(reads)
+        .destructive(destroys)
+        .idempotent(idempotent)
+        .open_world(open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_can_be_checked_against() {
+        for definition in TOOLS.iter() {
+            let nothing = Value::Object(JsonObject::new());
+            let told = definition.input.check(&definition.tool.name, &nothing);
+            assert!(matches!(told, Err(ArgumentError::Missing { .. })), "{told:?}");
+        }
+    }
+}

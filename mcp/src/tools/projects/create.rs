@@ -1,0 +1,31 @@
+//! Making a project.
+
+use scripta_actors::{Project, ProjectCommand};
+use scripta_events::domain::ProjectId;
+
+use super::ProjectsArguments;
+use crate::arguments::Shape;
+use crate::result::{Applied, Outcome, Rejected};
+use crate::tools::{Call, operation};
+use crate::view::ProjectView;
+
+const SHAPE: Shape =
+    operation!("Create", required: ["name"], one_of: [], optional: ["directories"]);
+
+pub(super) async fn run(call: &Call<'_>, arguments: ProjectsArguments) -> Outcome<ProjectView> {
+    let meta = call.command(&SHAPE, arguments.operation_id)?;
+    let command = ProjectCommand::Create {
+        name: arguments.name.unwrap_or_default(),
+        directories: arguments.directories.unwrap_or_default(),
+    };
+    let executed = call.app.handle.execute::<Project>(ProjectId::random(), command, meta).await;
+    let done = executed
+        .map_err(|error| Rejected::from_execute(error, |state| ProjectView::from(state)))?;
+    Ok(Applied {
+        replayed: done.receipt.replayed,
+        phrase: format!("Created project '{}'", done.state.name),
+        revision: Some(done.state.revision),
+        position: done.receipt.position.0,
+        document: ProjectView::from(&*done.state),
+    })
+}

@@ -1,0 +1,22 @@
+//! One chat with its branches, without messages.
+
+use super::{Page, ReadError, Reader};
+use crate::arguments::{ArgumentError, Shape};
+use crate::result::Item;
+use crate::scope;
+use crate::view::ChatView;
+
+pub(super) const SHAPE: Shape =
+    Shape { operation: "Chat", required: &["chatId"], one_of: &[], optional: &[] };
+
+pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
+    let chat = reader.chat().ok_or_else(|| ArgumentError::Missing {
+        operation: SHAPE.operation.to_owned(),
+        names: vec!["chatId".to_owned()],
+    })?;
+    let row = scope::chat_in(&reader.projections, None, chat)?;
+    let phrase = format!("Read chat '{}'", row.title);
+    let branches = reader.projections.branches(chat)?;
+    let view = ChatView::from(row).with_branches(branches);
+    Ok(Page { items: vec![Item::Chat(view)], next: None, phrase })
+}

@@ -1,0 +1,238 @@
+//! `app_read`.
+
+mod chat;
+mod chats;
+mod listing;
+mod messages;
+mod projects;
+mod runs;
+mod search;
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use scripta_events::domain::{BranchId, ChatId, ProjectId};
+use scripta_projections::{Projections, QueryError, SearchError, WaitError};
+use serde::Deserialize;
+use thiserror::Error;
+use tokio::task::JoinError;
+
+use super::Call;
+use crate::arguments::{ArgumentError, typed};
+use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
+use crate::result::{Item, PageResult};
+use crate::scope::ScopeError;
+use crate::view::{Id, RoleView, Time};
+
+pub(super) const DESCRIPTION: &str = "\
+Reads what there is, a page at a time; changes nothing.\n\
+Projects: by name\n\
+Chats: projectId?; by last activity, newest first\n\
+Chat: chatId; one chat with its branches, without messages\n\
+Messages: chatId (its first branch) or branchId, order?; the branch's history from its first message \
+to its head, across forks: the newest page first (each page in reading order), or the oldest first\n\
+Runs: projectId?, chatId?, branchId?; newest first\n\
+Search: query, isRegex?, ignoreCase?, projectId?, chatId?, branchId?, roles?, since?, until?; exact \
+text or regular expression\n\
+All but Chat take limit? and cursor?. The answer is a page: `items`, and `nextCursor` while there is \
+more; give it as `cursor` with the same arguments to read on.";
+
+/// How many items a page has unless told.
+const DEFAULT_LIMIT: usize = 100;
+
+/// Arguments of `app_read`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ReadArguments {
+    /// What to read.
+    resource: Resource,
+    /// Only this project. For Chats, Runs and Search.
+    project_id: Option<Id>,
+    /// The chat. For Chat, Messages, Runs and Search.
+    chat_id: Option<Id>,
+    /// The branch; a chat's first branch has the chat's id. For Messages, Runs and Search.
+    branch_id: Option<Id>,
+    /// The most items of a page; 100 unless given.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u32>,
+    /// The nextCursor of the page before, with the same arguments.
+    cursor: Option<String>,
+    /// Which page comes first: NewestFirst (the default) or OldestFirst. For Messages.
+    order: Option<Order>,
+    /// The text to search for. For Search.
+    #[schemars(length(min = 1, max = 4_096))]
+    query: Option<String>,
+    /// Whether the query is a regular expression (linear time: no lookaround, no backreferences);
+    /// false unless given. For Search.
+    is_regex: Option<bool>,
+    /// Whether case is ignored; true unless given. For Search.
+    ignore_case: Option<bool>,
+    /// Only messages of these roles; User and Assistant unless given. For Search.
+    #[schemars(length(min = 1, max = 4))]
+    roles: Option<Vec<RoleView>>,
+    /// Only messages made at this time or later. For Search.
+    since: Option<Time>,
+    /// Only messages made before this time. For Search.
+    until: Option<Time>,
+}
+
+// What to read.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+enum Resource {
+    Projects,
+    Chats,
+    Chat,
+    Messages,
+    Runs,
+    Search,
+}
+
+// Which page comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+enum Order {
+    #[default]
+    NewestFirst,
+    OldestFirst,
+}
+
+/// Why a read has no page to give.
+#[derive(Debug, Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Argument(#[from] ArgumentError),
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error("the read broke off; try again")]
+    Broken(#[from] JoinError),
+    #[error("the read was cancelled")]
+    Cancelled,
+}
+
+/// What a resource reads from, on a thread that may block.
+struct Reader {
+    projections: Arc<Projections>,
+    lists: Arc<KeptLists>,
+    cursors: Arc<CursorKey>,
+    query: Query,
+    arguments: ReadArguments,
+    /// The log position that the read models have reached.
+    position: u64,
+}
+
+/// A page of a resource, before it is dressed up as an answer.
+struct Page {
+    items: Vec<Item>,
+    next: Option<Place>,
+    phrase: String,
+}
+
+pub(super) async fn call(call: Call<'_>) -> Result<PageResult, ReadError> {
+    let cancelled = call.cancel.clone();
+    tokio::select! {
+        biased;
+        () = cancelled.cancelled() => Err(ReadError::Cancelled),
+        page = answer(call) => page,
+    }
+}
+
+async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
+    let resource = typed::<ReadArguments>(call.arguments.clone().into())?.resource;
+    if let Some(run) = call.caller.scope() {
+        fill_in(resource, run.chat, run.branch, &mut call.arguments);
+    }
+    shape(resource).check(&call.arguments)?;
+    let arguments: ReadArguments = typed(call.arguments.clone().into())?;
+    let position = call.app.reached().await?.0;
+    let reader = Reader {
+        projections: Arc::clone(&call.app.projections),
+        lists: Arc::clone(&call.app.lists),
+        cursors: Arc::clone(&call.app.cursors),
+        query: Query::of(call.caller.id(), &call.arguments),
+        arguments,
+        position,
+    };
+    tokio::task::spawn_blocking(move || reader.read(resource)).await?
+}
+
+/// Where a call comes from a run, an omitted id means the run's own.
+fn fill_in(resource: Resource, chat: ChatId, branch: BranchId, arguments: &mut JsonObject) {
+    let named = arguments.contains_key("chatId") || arguments.contains_key("branchId");
+    match resource {
+        Resource::Chat if !named => {
+            arguments.insert("chatId".to_owned(), chat.to_string().into());
+        }
+        Resource::Messages if !named => {
+            arguments.insert("branchId".to_owned(), branch.to_string().into());
+        }
+        _ => {}
+    }
+}
+
+fn shape(resource: Resource) -> crate::arguments::Shape {
+    match resource {
+        Resource::Projects => projects::SHAPE,
+        Resource::Chats => chats::SHAPE,
+        Resource::Chat => chat::SHAPE,
+        Resource::Messages => messages::SHAPE,
+        Resource::Runs => runs::SHAPE,
+        Resource::Search => search::SHAPE,
+    }
+}
+
+impl Reader {
+    fn read(&self, resource: Resource) -> Result<PageResult, ReadError> {
+        let page = match resource {
+            Resource::Projects => projects::page(self),
+            Resource::Chats => chats::page(self),
+            Resource::Chat => chat::page(self),
+            Resource::Messages => messages::page(self),
+            Resource::Runs => runs::page(self),
+            Resource::Search => search::page(self),
+        }?;
+        let next_cursor = page.next.map(|place| self.cursors.seal(self.query, place));
+        let mut phrase = page.phrase;
+        if next_cursor.is_some() {
+            phrase.push_str(&format!("; more by nextCursor ({} a page)", self.limit()));
+        }
+        let truncated = next_cursor.is_some();
+        Ok(PageResult { items: page.items, next_cursor, truncated, position: self.position, phrase })
+    }
+
+    fn limit(&self) -> usize {
+        let limit = self.arguments.limit.and_then(|limit| usize::try_from(limit).ok());
+        limit.unwrap_or(DEFAULT_LIMIT)
+    }
+
+    /// Where the caller's cursor says that the page begins; `None` for a first page.
+    fn place(&self) -> Result<Option<Place>, CursorError> {
+        let cursor = self.arguments.cursor.as_deref();
+        cursor.map(|cursor| self.cursors.open(self.query, cursor)).transpose()
+    }
+
+    fn project(&self) -> Option<ProjectId> {
+        self.arguments.project_id.map(|id| ProjectId(id.0))
+    }
+
+    fn chat(&self) -> Option<ChatId> {
+        self.arguments.chat_id.map(|id| ChatId(id.0))
+    }
+
+    fn branch(&self) -> Option<BranchId> {
+        self.arguments.branch_id.map(|id| BranchId(id.0))
+    }
+}
+
+/// "Read 1 chat", "Read 40 chats".
+fn phrase(count: usize, one: &str) -> String {
+    let many = if count == 1 { "" } else { "s" };
+    format!("Read {count} {one}{many}")
+}

@@ -1,0 +1,136 @@
+//! `app_runs`.
+
+mod fork;
+mod stop;
+mod submit;
+mod wait;
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use scripta_actors::BranchKey;
+use scripta_events::Category;
+use scripta_events::domain::{BranchId, ChatId};
+use scripta_events::log::Receipt;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::Call;
+use crate::arguments::typed;
+use crate::result::{Outcome, Rejected};
+use crate::scope;
+use crate::view::{Id, IntentView, TurnView};
+
+pub(super) const DESCRIPTION: &str = "\
+Submits messages to branches of chats, which a model answers, and stops turns.\n\
+Submit: text, chatId (its first branch) or branchId, mode?, intent?, wait?, waitTimeoutMs?\n\
+Submit with mode Fork: also fromMessageId?, title?; opens a new branch after that message (the head \
+unless given) and submits the text there; nothing is copied, the branches share the messages.\n\
+Stop: branchId\n\
+A branch runs one turn at a time and queues what comes meanwhile. With `wait` the answer comes when \
+the turn has ended, or with its status of then after waitTimeoutMs; read the answer itself by \
+app_read Messages. `document` names the chat, branch, message and run, and the run's status.";
+
+/// How long a submit waits for its turn unless told.
+const DEFAULT_WAIT: Duration = Duration::from_secs(60);
+
+/// Arguments of `app_runs`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RunsArguments {
+    /// What to do.
+    operation: Operation,
+    /// The chat, whose first branch is meant unless branchId is given. For Submit.
+    chat_id: Option<Id>,
+    /// The branch.
+    branch_id: Option<Id>,
+    /// The message. For Submit.
+    #[schemars(length(min = 1))]
+    text: Option<String>,
+    /// How it joins: Enqueue (the default) waits for the turns before it; Fork opens a new branch.
+    /// For Submit.
+    mode: Option<Mode>,
+    /// The last message that the new branch shares; the head unless given. For Submit with mode
+    /// Fork.
+    from_message_id: Option<Id>,
+    /// The new branch's title. For Submit with mode Fork.
+    #[schemars(length(min = 1, max = 500))]
+    title: Option<String>,
+    /// What the message is meant as. For Submit.
+    intent: Option<IntentView>,
+    /// Whether to wait until the turn has ended. For Submit.
+    wait: Option<bool>,
+    /// How long to wait at most, in milliseconds; 60000 unless given. For Submit.
+    #[schemars(range(min = 1_000, max = 600_000))]
+    wait_timeout_ms: Option<u64>,
+    /// Makes the call effect-once: a repeat with the same id answers what the first answered. A
+    /// submitted message gets it as its id.
+    operation_id: Option<Id>,
+    /// Refused when true: nothing here has a dry run.
+    #[serde(rename = "dryRun")]
+    _dry_run: Option<bool>,
+}
+
+// What to do.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+enum Operation {
+    Submit,
+    Stop,
+}
+
+// How a submitted message joins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+enum Mode {
+    #[default]
+    Enqueue,
+    Fork,
+}
+
+pub(super) async fn call(call: Call<'_>) -> Outcome<TurnView> {
+    let arguments: RunsArguments = typed(call.arguments.clone().into())?;
+    match (arguments.operation, arguments.mode.unwrap_or_default()) {
+        (Operation::Submit, Mode::Enqueue) => submit::run(call, arguments).await,
+        (Operation::Submit, Mode::Fork) => fork::run(call, arguments).await,
+        (Operation::Stop, _) => stop::run(call, arguments).await,
+    }
+}
+
+/// The branch that the arguments name, and its chat. A chat alone names its first branch.
+async fn branch_of(
+    call: &Call<'_>,
+    chat: Option<Id>,
+    branch: Option<Id>,
+) -> Result<BranchKey, Rejected<TurnView>> {
+    match (chat.map(|id| ChatId(id.0)), branch.map(|id| BranchId(id.0))) {
+        (None, None) => Err(Rejected::refused("Give `chatId` or `branchId`")),
+        (Some(chat), None) => Ok(BranchKey { chat, branch: chat.first_branch() }),
+        (chat, Some(branch)) => {
+            let found = scope::branch(call.app, chat, branch).await;
+            let row = found.map_err(|error| {
+                Rejected::refused(crate::result::sentence_of(&error))
+            })?;
+            Ok(BranchKey { chat: row.chat, branch })
+        }
+    }
+}
+
+/// The arguments with the branch that they mean in place of the ids that name it, and without a
+/// mode that goes without saying: what is said in another way is the same operation.
+fn name_branch(call: &mut Call<'_>, key: BranchKey) {
+    call.arguments.remove("chatId");
+    call.arguments.insert("branchId".to_owned(), key.branch.to_string().into());
+    if call.arguments.get("mode").is_some_and(|mode| mode == "Enqueue") {
+        call.arguments.remove("mode");
+    }
+}
+
+/// What the operation wrote of this category: its receipt names the streams.
+fn stream_of(receipt: &Receipt, category: Category) -> Option<Uuid> {
+    let mut streams = receipt.streams.iter();
+    streams.find(|(stream, _)| stream.category == category).map(|(stream, _)| stream.id)
+}
+
+fn wait_of(arguments: &RunsArguments) -> Option<Duration> {
+    let wait = arguments.wait_timeout_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
+    arguments.wait.unwrap_or(false).then_some(wait)
+}

@@ -1,0 +1,47 @@
+//! Stopping a branch's turn.
+
+use scripta_actors::{BranchKey, BranchStatus};
+use scripta_events::domain::RUN;
+
+use super::{RunsArguments, branch_of, stream_of};
+use crate::arguments::Shape;
+use crate::result::{Applied, Outcome, Rejected};
+use crate::tools::{Call, operation};
+use crate::view::{Id, RunProgress, RunStatusView, TurnView};
+
+const SHAPE: Shape = operation!("Stop", required: ["branchId"], one_of: [], optional: []);
+
+pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<TurnView> {
+    let meta = call.command(&SHAPE, arguments.operation_id)?;
+    let key = branch_of(&call, None, arguments.branch_id).await?;
+    let stopped = call.app.handle.stop_turn(key, meta).await;
+    let done = stopped
+        .map_err(|error| Rejected::from_execute(error, |_| document(key)))?;
+    let stopped = done.receipt.events > 0;
+    let mut phrase = if stopped { "Stopped the turn" } else { "There was no turn to stop" }.to_owned();
+    let waiting = done.state.queue.len();
+    if waiting > 0 && matches!(done.state.status(), BranchStatus::Paused { .. }) {
+        phrase.push_str(&format!("; {waiting} queued wait, and the branch is paused"));
+    }
+    Ok(Applied {
+        replayed: done.receipt.replayed,
+        phrase,
+        document: TurnView {
+            run_id: stream_of(&done.receipt, RUN).map(Id),
+            run: stopped.then(|| RunProgress::of(RunStatusView::Stopped)),
+            ..document(key)
+        },
+        revision: None,
+        position: done.receipt.position.0,
+    })
+}
+
+fn document(key: BranchKey) -> TurnView {
+    TurnView {
+        chat_id: Id(key.chat.0),
+        branch_id: Id(key.branch.0),
+        message_id: None,
+        run_id: None,
+        run: None,
+    }
+}

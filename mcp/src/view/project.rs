@@ -1,0 +1,54 @@
+//! A project, as callers see it.
+
+use schemars::JsonSchema;
+use scripta_actors::ProjectState;
+use scripta_projections::ProjectRow;
+use serde::Serialize;
+
+use super::{Id, Time};
+
+/// A project.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProjectView {
+    id: Id,
+    name: String,
+    /// Absolute paths.
+    directories: Vec<String>,
+    revision: u64,
+    created_at: Time,
+    /// How many chats it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chats: Option<u64>,
+    /// The newest activity of its chats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_activity_at: Option<Time>,
+}
+
+impl From<&ProjectState> for ProjectView {
+    fn from(state: &ProjectState) -> ProjectView {
+        ProjectView {
+            id: Id(state.id.0),
+            name: state.name.clone(),
+            directories: state.directories.clone(),
+            revision: state.revision,
+            created_at: state.created_at.into(),
+            chats: None,
+            last_activity_at: None,
+        }
+    }
+}
+
+impl From<ProjectRow> for ProjectView {
+    fn from(row: ProjectRow) -> ProjectView {
+        ProjectView {
+            id: Id(row.id.0),
+            name: row.name,
+            directories: row.directories,
+            revision: row.revision,
+            created_at: row.created_at.into(),
+            chats: Some(row.chats),
+            last_activity_at: Some(row.last_activity.into()),
+        }
+    }
+}

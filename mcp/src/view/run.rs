@@ -1,0 +1,137 @@
+//! Runs and turns, as callers see them.
+
+use schemars::JsonSchema;
+use scripta_projections::{RunRow, RunStatus};
+use serde::Serialize;
+
+use super::message::{SenderView, UsageView};
+use super::{Id, Time};
+
+/// A run: one turn of one branch.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunView {
+    id: Id,
+    project_id: Id,
+    chat_id: Id,
+    branch_id: Id,
+    /// The user message that it answers.
+    message_id: Id,
+    connection_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    submitter: SenderView,
+    status: RunStatusView,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// The model step it is in, from 1; 0 before the first.
+    step: u32,
+    /// How many tools the model's last answer asked for.
+    calls: u32,
+    /// How many of those have a result.
+    calls_finished: u32,
+    /// The tool call that is going.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<CallView>,
+    usage: UsageView,
+    started_at: Time,
+    updated_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Time>,
+    /// The place of its last event in the log.
+    position: u64,
+}
+
+/// A tool call of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct CallView {
+    id: String,
+    server: String,
+    tool: String,
+}
+
+/// What became of a submitted message, or of a branch's turn.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TurnView {
+    pub(crate) chat_id: Id,
+    pub(crate) branch_id: Id,
+    /// The message that was submitted; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message_id: Option<Id>,
+    /// The run that answers it; absent while it is queued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<Id>,
+    /// Where the turn stands; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<RunProgress>,
+}
+
+/// Where a turn stands.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunProgress {
+    pub(crate) status: RunStatusView,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum RunStatusView {
+    Queued,
+    Running,
+    Stopped,
+    Failed,
+    Completed,
+}
+
+impl RunProgress {
+    pub(crate) fn of(status: RunStatusView) -> RunProgress {
+        RunProgress { status, error: None }
+    }
+
+    pub(crate) fn failed(reason: String) -> RunProgress {
+        RunProgress { status: RunStatusView::Failed, error: Some(reason) }
+    }
+}
+
+impl From<RunRow> for RunView {
+    fn from(row: RunRow) -> RunView {
+        let RunProgress { status, error } = match row.status {
+            RunStatus::Queued => RunProgress::of(RunStatusView::Queued),
+            RunStatus::Running => RunProgress::of(RunStatusView::Running),
+            RunStatus::Completed => RunProgress::of(RunStatusView::Completed),
+            RunStatus::Stopped => RunProgress::of(RunStatusView::Stopped),
+            RunStatus::Failed { reason } => RunProgress::failed(reason),
+        };
+        let call = row.call.map(|call| CallView {
+            id: call.id,
+            server: call.server,
+            tool: call.tool,
+        });
+        RunView {
+            id: Id(row.id.0),
+            project_id: Id(row.project.0),
+            chat_id: Id(row.chat.0),
+            branch_id: Id(row.branch.0),
+            message_id: Id(row.message.0),
+            connection_id: row.connection.0,
+            model: row.model,
+            submitter: row.submitter.into(),
+            status,
+            error,
+            step: row.step,
+            calls: row.calls,
+            calls_finished: row.calls_finished,
+            call,
+            usage: row.usage.into(),
+            started_at: row.started_at.into(),
+            updated_at: row.updated_at.into(),
+            ended_at: row.ended_at.map(Time::from),
+            position: row.position.0,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The `app` server, driven by an ordinary MCP client in the same process.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing
+)]
+
+mod conversation;
+mod pages;
+mod refusals;
+mod schemas;
+mod sessions;
+mod world;

@@ -1,0 +1,178 @@
+//! A whole Scripta without disk and network: a log in memory and the demo model.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::channel::mpsc;
+use rmcp::ServiceExt;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt, RoleClient, RoleServer, RunningService, ServiceError,
+    TxJsonRpcMessage,
+};
+use scripta_actors::{Handle, Options, demo};
+use scripta_events::log::EventLog;
+use scripta_events::log::memory::MemoryLog;
+use scripta_mcp::{AppServer, AppToolbox, Caller};
+use scripta_projections::Projections;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+pub type Client = RunningService<RoleClient, ()>;
+
+pub struct World {
+    pub server: AppServer,
+    pub client: Client,
+    pub log: Arc<dyn EventLog>,
+    pub toolbox: Arc<AppToolbox>,
+    tools: HashMap<String, Tool>,
+    _dir: TempDir,
+}
+
+#[derive(Clone, Copy)]
+pub enum Era {
+    Modern,
+    Legacy,
+}
+
+pub async fn world() -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let opened = Projections::open(log.clone(), dir.path(), Default::default());
+    let projections = Arc::new(opened.unwrap());
+    let toolbox = Arc::new(AppToolbox::new());
+    let models = Arc::new(demo::Demo);
+    let handle = Handle::start(log.clone(), models, toolbox.clone(), Options::default()).unwrap();
+    let server = AppServer::new(handle, projections, log.clone()).unwrap();
+    toolbox.bind(&server);
+    let client = connect(&server.with_caller(Caller::person()), Era::Modern).await;
+    let tools = client.list_all_tools().await.unwrap();
+    let tools = tools.into_iter().map(|tool| (tool.name.to_string(), tool)).collect();
+    World { server, client, log, toolbox, tools, _dir: dir }
+}
+
+pub async fn connect(server: &AppServer, era: Era) -> Client {
+    let (to_server, from_client) = mpsc::channel::<TxJsonRpcMessage<RoleClient>>(16);
+    let (to_client, from_server) = mpsc::channel::<TxJsonRpcMessage<RoleServer>>(16);
+    let server = server.clone();
+    tokio::spawn(async move {
+        let running = server.serve((to_client, from_client)).await.unwrap();
+        running.waiting().await
+    });
+    let lifecycle = match era {
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+        Era::Legacy => ClientLifecycleMode::Initialize,
+    };
+    ().serve_with_lifecycle((to_server, from_server), lifecycle).await.unwrap()
+}
+
+pub async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
+    try_call(client, tool, arguments).await.unwrap()
+}
+
+pub async fn try_call(
+    client: &Client,
+    tool: &str,
+    arguments: Value,
+) -> Result<CallToolResult, ServiceError> {
+    let arguments = arguments.as_object().unwrap().clone();
+    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    client.call_tool(params).await
+}
+
+pub fn text(result: &CallToolResult) -> String {
+    result.content[0].as_text().unwrap().text.clone()
+}
+
+impl World {
+    /// The structured answer, which must keep to the schema and stand in the text too.
+    pub async fn answer(&self, tool: &str, arguments: Value) -> (Value, bool) {
+        let result = call(&self.client, tool, arguments).await;
+        let value = result.structured_content.clone().expect("a structured answer");
+        let schema = Value::Object((**self.tools[tool].output_schema.as_ref().unwrap()).clone());
+        if let Err(error) = jsonschema::validate(&schema, &value) {
+            panic!("{tool} answered against its schema: {error}\n{value:#}");
+        }
+        assert_eq!(serde_json::from_str::<Value>(&text(&result)).unwrap(), value);
+        (value, result.is_error.unwrap_or(false))
+    }
+
+    pub async fn ok(&self, tool: &str, arguments: Value) -> Value {
+        let (value, is_error) = self.answer(tool, arguments).await;
+        assert!(!is_error, "{value:#}");
+        value
+    }
+
+    /// A change that is refused or conflicts.
+    pub async fn rejected(&self, tool: &str, arguments: Value) -> Value {
+        let before = *self.log.head().borrow();
+        let (value, is_error) = self.answer(tool, arguments).await;
+        assert!(is_error, "{value:#}");
+        assert_eq!(*self.log.head().borrow(), before, "a rejected change wrote something");
+        value
+    }
+
+    /// A read that has no page to give.
+    pub async fn failed_read(&self, arguments: Value) -> String {
+        let result = call(&self.client, "app_read", arguments).await;
+        assert_eq!(result.is_error, Some(true), "{}", text(&result));
+        assert_eq!(result.structured_content, None);
+        text(&result)
+    }
+
+    pub async fn project(&self, name: &str) -> String {
+        let made =
+            self.ok("app_projects", json!({ "operation": "Create", "name": name })).await;
+        id(&made["document"]["id"])
+    }
+
+    pub async fn chat(&self, project: &str, title: &str) -> String {
+        let arguments = json!({ "operation": "Create", "projectId": project, "title": title });
+        id(&self.ok("app_chats", arguments).await["document"]["id"])
+    }
+
+    pub async fn submit(&self, chat: &str, text: &str) -> Value {
+        let arguments =
+            json!({ "operation": "Submit", "chatId": chat, "text": text, "wait": true });
+        self.ok("app_runs", arguments).await
+    }
+
+    pub async fn read(&self, arguments: Value) -> Value {
+        self.ok("app_read", arguments).await
+    }
+}
+
+pub fn id(value: &Value) -> String {
+    value.as_str().expect("an id").to_owned()
+}
+
+pub fn ids(page: &Value) -> Vec<String> {
+    page["items"].as_array().unwrap().iter().map(|item| id(&item["id"])).collect()
+}
+
+/// Ids, times and cursors in their order of appearance, so that an answer can be a snapshot.
+pub fn named(value: &Value) -> Value {
+    fn walk(value: &Value, key: &str, seen: &mut Vec<String>) -> Value {
+        match value {
+            Value::Object(map) => {
+                let entries = map.iter().map(|(key, value)| (key.clone(), walk(value, key, seen)));
+                Value::Object(entries.collect())
+            }
+            Value::Array(items) => items.iter().map(|item| walk(item, key, seen)).collect(),
+            Value::String(text) if Uuid::parse_str(text).is_ok() => {
+                let at = seen.iter().position(|id| id == text).unwrap_or_else(|| {
+                    seen.push(text.clone());
+                    seen.len() - 1
+                });
+                json!(format!("<id {}>", at + 1))
+            }
+            Value::String(_) if key.ends_with("At") || key == "time" => json!("<time>"),
+            Value::String(_) if key == "nextCursor" => json!("<cursor>"),
+            other => other.clone(),
+        }
+    }
+    walk(value, "", &mut Vec::new())
+}
