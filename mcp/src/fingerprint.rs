@@ -79,8 +79,10 @@ mod tests {
 
     #[test]
     fn ids_have_one_spelling_and_nested_keys_are_sorted() {
-        let upper = json!({ "chatId": "0193A000-0000-7000-8000-00000000000A", "x": { "b": 1, "a": 2 } });
-        let lower = json!({ "x": { "a": 2, "b": 1 }, "chatId": "0193a000-0000-7000-8000-00000000000a" });
+        let upper =
+            json!({ "chatId": "0193A000-0000-7000-8000-00000000000A", "x": { "b": 1, "a": 2 } });
+        let lower =
+            json!({ "x": { "a": 2, "b": 1 }, "chatId": "0193a000-0000-7000-8000-00000000000a" });
         assert_eq!(of("user", "t", upper), of("user", "t", lower));
     }
 

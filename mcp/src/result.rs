@@ -4,8 +4,9 @@ use std::error::Error;
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
-use scripta_actors::{Aggregate, ExecuteError};
+use scripta_actors::{Aggregate, ExecuteError, Refusal};
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
 use crate::view::{ChatView, HitView, MessageView, ProjectView, RunView};
@@ -163,9 +164,33 @@ impl<D> Rejected<D> {
             ExecuteError::Conflict { revision, state, .. } => {
                 Rejected::Conflict { phrase, document: view(&state), revision }
             }
+            ExecuteError::Refused(refusal) => Rejected::Refused { phrase: refused(&refusal) },
             _ => Rejected::Refused { phrase },
         }
     }
+}
+
+/// A decider's refusal in the words of the tools: its arguments, and where ids are listed.
+fn refused(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Invalid { field, problem } => format!("`{field}` {problem}"),
+        Refusal::NotFound { what, id } => not_found(what, *id),
+        other => sentence_of(other),
+    }
+}
+
+fn not_found(what: &str, id: Uuid) -> String {
+    let (thing, place) = what.split_once(' ').unwrap_or((what, ""));
+    let listing = match thing {
+        "project" => "Projects",
+        "chat" => "Chats",
+        "branch" => "Chat",
+        "message" => "Messages",
+        "run" => "Runs",
+        _ => return format!("There is no {what} {id}"),
+    };
+    let space = if place.is_empty() { "" } else { " " };
+    format!("There is no {thing} {id}{space}{place}; app_read {listing} lists what there is")
 }
 
 impl<D> From<ArgumentError> for Rejected<D> {
@@ -186,7 +211,11 @@ pub(crate) fn sentence_of(error: &dyn Error) -> String {
     text
 }
 
+/// A sentence begins with a capital, unless it begins with a name of ours.
 fn capitalised(text: &str) -> String {
+    if text.split(' ').next().is_some_and(|word| word.contains('_')) {
+        return text.to_owned();
+    }
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + characters.as_str()

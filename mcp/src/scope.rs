@@ -18,7 +18,9 @@ pub(crate) enum ScopeError {
     #[error("there is no {what} {id}; app_read {listing} lists what there is")]
     NotFound { what: &'static str, id: Uuid, listing: &'static str },
     /// Two ids contradict each other.
-    #[error("{what} {id} does not belong to {owner} {given} but to {actual}; give one of the two ids")]
+    #[error(
+        "{what} {id} does not belong to {owner} {given} but to {actual}; give one of the two ids"
+    )]
     Elsewhere { what: &'static str, id: Uuid, owner: &'static str, given: Uuid, actual: Uuid },
     /// The read models are not there yet, or have stopped.
     #[error(transparent)]

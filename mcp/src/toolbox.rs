@@ -16,9 +16,7 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RoleClient, RoleServer,
     RunningService, ServiceError, TxJsonRpcMessage,
 };
-use scripta_actors::{
-    RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError,
-};
+use scripta_actors::{RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError};
 use scripta_events::domain::ToolsetTool;
 use tokio_util::sync::CancellationToken;
 
@@ -81,8 +79,10 @@ impl Session {
         let scope =
             RunScope { project: run.project, chat: run.chat, branch: run.branch, run: run.run };
         let server = server.with_caller(Caller::run(scope));
-        let (to_server, from_client) = mpsc::channel::<TxJsonRpcMessage<RoleClient>>(CHANNEL_MESSAGES);
-        let (to_client, from_server) = mpsc::channel::<TxJsonRpcMessage<RoleServer>>(CHANNEL_MESSAGES);
+        let (to_server, from_client) =
+            mpsc::channel::<TxJsonRpcMessage<RoleClient>>(CHANNEL_MESSAGES);
+        let (to_client, from_server) =
+            mpsc::channel::<TxJsonRpcMessage<RoleServer>>(CHANNEL_MESSAGES);
         tokio::spawn(async move {
             match server.serve((to_client, from_client)).await {
                 Ok(running) => drop(running.waiting().await),

@@ -27,8 +27,11 @@ pub(crate) enum ArgumentError {
     /// A required argument is missing.
     #[error("{operation} needs {}", list(names))]
     Missing { operation: String, names: Vec<String> },
+    /// The argument that says what to do is missing.
+    #[error("{tool} needs `{name}`, which is one of {}", values.join(", "))]
+    MissingChoice { tool: String, name: String, values: Vec<String> },
     /// At least one of several is needed.
-    #[error("{operation} needs one of {}", list(names))]
+    #[error("{operation} needs {}", alternatives(names))]
     MissingOneOf { operation: &'static str, names: Vec<String> },
     /// A value is not what the schema says.
     #[error("`{name}` {reason}")]
@@ -53,10 +56,19 @@ pub(crate) fn typed<T: DeserializeOwned>(arguments: Value) -> Result<T, Argument
 
 /// Names in a sentence: `` `a`, `b` and `c` ``.
 fn list(names: &[String]) -> String {
+    joined(names, "and")
+}
+
+/// Names in a sentence: `` `a` or `b` ``.
+fn alternatives(names: &[String]) -> String {
+    joined(names, "or")
+}
+
+fn joined(names: &[String], word: &str) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
         None => "nothing".to_owned(),
         Some((only, [])) => only.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} {word} {last}", rest.join(", ")),
     }
 }

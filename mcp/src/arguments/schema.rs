@@ -52,8 +52,9 @@ impl InputSchema {
                 takes: self.names(),
             },
             ValidationErrorKind::Required { property } => {
-                let names = vec![property.as_str().unwrap_or_default().to_owned()];
-                ArgumentError::Missing { operation: tool.to_owned(), names }
+                let name = property.as_str().unwrap_or_default().to_owned();
+                let values = self.values(&name);
+                ArgumentError::MissingChoice { tool: tool.to_owned(), name, values }
             }
             kind => {
                 let path = error.instance_path().to_string();
@@ -63,9 +64,20 @@ impl InputSchema {
         })
     }
 
+    fn properties(&self) -> Option<&JsonObject> {
+        self.object.get("properties").and_then(Value::as_object)
+    }
+
     fn names(&self) -> Vec<String> {
-        let properties = self.object.get("properties").and_then(Value::as_object);
-        properties.map(|all| all.keys().cloned().collect()).unwrap_or_default()
+        self.properties().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The values that a property takes, if they are listed.
+    fn values(&self, name: &str) -> Vec<String> {
+        let property = self.properties().and_then(|all| all.get(name));
+        let values = property.and_then(|property| property.get("enum")).and_then(Value::as_array);
+        let names = values.into_iter().flatten().filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
     }
 }
 
@@ -89,6 +101,7 @@ fn reason(kind: &ValidationErrorKind, error: &jsonschema::ValidationError<'_>) -
         }
         ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}, not {shown}"),
         ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}, not {shown}"),
+        ValidationErrorKind::MinLength { limit: 1 } => "must not be empty".to_owned(),
         ValidationErrorKind::MinLength { limit } => {
             format!("must have at least {limit} characters")
         }

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(complaint(json!({ "chatId": "…" })).unwrap(), "Submit needs `text`");
         assert_eq!(
             complaint(json!({ "text": "Hi" })).unwrap(),
-            "Submit needs one of `chatId` and `branchId`"
+            "Submit needs `chatId` or `branchId`"
         );
     }
 }

@@ -105,7 +105,8 @@ impl Definition {
         annotations: ToolAnnotations,
     ) -> Definition {
         let input = input_schema::<A>();
-        let needs = if annotations.read_only_hint == Some(true) { Role::Reader } else { Role::User };
+        let needs =
+            if annotations.read_only_hint == Some(true) { Role::Reader } else { Role::User };
         let mut annotations = annotations;
         annotations.title = Some(title.to_owned());
         let tool = Tool::new(name, description, input.object.clone())
@@ -130,13 +131,8 @@ impl Definition {
     ) -> CallToolResult {
         repair(&self.input.object, &mut arguments);
         let checked = self.check(arguments);
-        let call = checked.map(|arguments| Call {
-            app,
-            caller,
-            tool: &self.tool.name,
-            arguments,
-            cancel,
-        });
+        let call =
+            checked.map(|arguments| Call { app, caller, tool: &self.tool.name, arguments, cancel });
         match (self.kind, call) {
             (Kind::Read, Ok(call)) => result::read(read::call(call).await),
             (Kind::Read, Err(error)) => result::read(Err(error)),
@@ -198,7 +194,7 @@ mod tests {
         for definition in TOOLS.iter() {
             let nothing = Value::Object(JsonObject::new());
             let told = definition.input.check(&definition.tool.name, &nothing);
-            assert!(matches!(told, Err(ArgumentError::Missing { .. })), "{told:?}");
+            assert!(matches!(told, Err(ArgumentError::MissingChoice { .. })), "{told:?}");
         }
     }
 }

@@ -107,11 +107,8 @@ impl From<RunRow> for RunView {
             RunStatus::Stopped => RunProgress::of(RunStatusView::Stopped),
             RunStatus::Failed { reason } => RunProgress::failed(reason),
         };
-        let call = row.call.map(|call| CallView {
-            id: call.id,
-            server: call.server,
-            tool: call.tool,
-        });
+        let call =
+            row.call.map(|call| CallView { id: call.id, server: call.server, tool: call.tool });
         RunView {
             id: Id(row.id.0),
             project_id: Id(row.project.0),

@@ -1,10 +1,5 @@
 //! The `app` server, driven by an ordinary MCP client in the same process.
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing
-)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod conversation;
 mod pages;

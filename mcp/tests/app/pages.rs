@@ -53,8 +53,7 @@ async fn a_chain_is_fixed_at_its_first_page() {
         let mut query = json!({
             "resource": "Messages", "chatId": chat, "limit": 1, "order": order,
         });
-        let whole =
-            ids(&world.read(json!({ "resource": "Messages", "chatId": chat })).await);
+        let whole = ids(&world.read(json!({ "resource": "Messages", "chatId": chat })).await);
         let mut seen = Vec::new();
         loop {
             let page = world.read(query.clone()).await;
@@ -116,9 +115,11 @@ async fn a_page_ends_at_its_characters_and_always_has_its_first_item() {
     let chat = world.chat(&project, "Notes").await;
     let huge = "x".repeat(300_000);
     world.submit(&chat, &huge).await;
-    let page = world.read(json!({
-        "resource": "Messages", "chatId": chat, "order": "OldestFirst",
-    })).await;
+    let page = world
+        .read(json!({
+            "resource": "Messages", "chatId": chat, "order": "OldestFirst",
+        }))
+        .await;
     assert_eq!(page["items"].as_array().unwrap().len(), 1);
     assert_eq!(page["items"][0]["parts"][0]["text"].as_str().unwrap().len(), 300_000);
     assert_eq!(page["truncated"], true);

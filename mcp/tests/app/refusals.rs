@@ -44,7 +44,10 @@ async fn wrong_changes_are_refused_with_a_sentence() {
         ("app_runs", json!({ "operation": "Submit", "text": "Hi", "chatId": NOBODY })),
         ("app_runs", json!({ "operation": "Submit", "text": "Hi", "branchId": NOBODY })),
         ("app_runs", json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "title": "T" })),
-        ("app_runs", json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "mode": "Aside" })),
+        (
+            "app_runs",
+            json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "mode": "Aside" }),
+        ),
         (
             "app_runs",
             json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "waitTimeoutMs": 10 }),

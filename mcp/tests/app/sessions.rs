@@ -65,9 +65,12 @@ async fn what_changes_things_is_refused_in_words_for_the_model() {
     let never = CancellationToken::new;
     let change = r#"{"operation":"Create","name":"N"}"#;
     let mut told = Vec::new();
-    for (tool, arguments) in
-        [("app_projects", change), ("app_everything", "{}"), ("app_read", "resource: Chats"), ("app_read", "")]
-    {
+    for (tool, arguments) in [
+        ("app_projects", change),
+        ("app_everything", "{}"),
+        ("app_read", "resource: Chats"),
+        ("app_read", ""),
+    ] {
         let outcome = session.call(request(tool, arguments), never()).await;
         assert!(outcome.is_error);
         told.push(format!("{tool} {arguments}\n  {}", outcome.text));
@@ -104,8 +107,12 @@ async fn a_model_calls_a_tool_in_its_turn() {
     let submitted = world.submit(&chat, "Please list my chats").await;
     assert_eq!(submitted["document"]["run"]["status"], "Completed", "{submitted:#}");
     let history = world.read(json!({ "resource": "Messages", "chatId": chat })).await;
-    let roles: Vec<&str> =
-        history["items"].as_array().unwrap().iter().map(|it| it["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> = history["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["User", "Assistant", "Tool", "Assistant"], "{history:#}");
     let result = &history["items"][2]["parts"][0];
     assert_eq!(result["isError"], false, "{result:#}");

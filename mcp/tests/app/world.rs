@@ -124,8 +124,7 @@ impl World {
     }
 
     pub async fn project(&self, name: &str) -> String {
-        let made =
-            self.ok("app_projects", json!({ "operation": "Create", "name": name })).await;
+        let made = self.ok("app_projects", json!({ "operation": "Create", "name": name })).await;
         id(&made["document"]["id"])
     }
 
@@ -162,17 +161,30 @@ pub fn named(value: &Value) -> Value {
                 Value::Object(entries.collect())
             }
             Value::Array(items) => items.iter().map(|item| walk(item, key, seen)).collect(),
-            Value::String(text) if Uuid::parse_str(text).is_ok() => {
-                let at = seen.iter().position(|id| id == text).unwrap_or_else(|| {
-                    seen.push(text.clone());
-                    seen.len() - 1
-                });
-                json!(format!("<id {}>", at + 1))
-            }
             Value::String(_) if key.ends_with("At") || key == "time" => json!("<time>"),
             Value::String(_) if key == "nextCursor" => json!("<cursor>"),
+            Value::String(text) => json!(without_ids(text, seen)),
             other => other.clone(),
         }
     }
     walk(value, "", &mut Vec::new())
+}
+
+fn without_ids(text: &str, seen: &mut Vec<String>) -> String {
+    const LENGTH: usize = 36;
+    let mut text = text.to_owned();
+    let mut at = 0;
+    while at + LENGTH <= text.len() {
+        match text.get(at..at + LENGTH).filter(|part| Uuid::try_parse(part).is_ok()) {
+            None => at += 1,
+            Some(id) => {
+                let number = seen.iter().position(|known| known == id).unwrap_or(seen.len());
+                if number == seen.len() {
+                    seen.push(id.to_owned());
+                }
+                text.replace_range(at..at + LENGTH, &format!("<id {}>", number + 1));
+            }
+        }
+    }
+    text
 }

@@ -21,7 +21,8 @@ const SHAPE: Shape = operation!(
 
 pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<ChatView> {
     let meta = call.command(&SHAPE, arguments.operation_id)?;
-    let project = arguments.project_id.ok_or_else(|| Rejected::refused("Create needs `projectId`"))?;
+    let project =
+        arguments.project_id.ok_or_else(|| Rejected::refused("Create needs `projectId`"))?;
     let command = ChatCommand::Create {
         project: ProjectId(project.0),
         title: arguments.title.unwrap_or_else(|| UNTITLED.to_owned()),

@@ -35,8 +35,7 @@ pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
         Order::NewestFirst => newest(reader, branch, left)?,
     };
     let phrase = phrase(items.len(), "message");
-    let next = (!left.is_empty())
-        .then(|| Place::Chain { first: *left.start(), last: *left.end() });
+    let next = (!left.is_empty()).then(|| Place::Chain { first: *left.start(), last: *left.end() });
     Ok(Page { items, next, phrase })
 }
 
@@ -44,9 +43,7 @@ fn branch(reader: &Reader) -> Result<BranchId, ReadError> {
     let projections = &reader.projections;
     match (reader.chat(), reader.branch()) {
         (chat, Some(branch)) => Ok(scope::branch_in(projections, chat, branch)?.id),
-        (Some(chat), None) => {
-            Ok(scope::chat_in(projections, None, chat)?.id.first_branch())
-        }
+        (Some(chat), None) => Ok(scope::chat_in(projections, None, chat)?.id.first_branch()),
         (None, None) => Err(ArgumentError::MissingOneOf {
             operation: SHAPE.operation,
             names: vec!["chatId".to_owned(), "branchId".to_owned()],

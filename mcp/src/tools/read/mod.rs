@@ -204,7 +204,13 @@ impl Reader {
             phrase.push_str(&format!("; more by nextCursor ({} a page)", self.limit()));
         }
         let truncated = next_cursor.is_some();
-        Ok(PageResult { items: page.items, next_cursor, truncated, position: self.position, phrase })
+        Ok(PageResult {
+            items: page.items,
+            next_cursor,
+            truncated,
+            position: self.position,
+            phrase,
+        })
     }
 
     fn limit(&self) -> usize {

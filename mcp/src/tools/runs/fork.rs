@@ -5,10 +5,10 @@ use scripta_events::OperationId;
 use scripta_events::domain::{BRANCH, BranchId, MessageId, RUN};
 use uuid::Uuid;
 
+use super::wait::{self, Submitted};
 use super::{RunsArguments, branch_of, name_branch, stream_of, wait_of};
 use crate::arguments::Shape;
 use crate::result::{Applied, Outcome, Rejected};
-use super::wait::{self, Submitted};
 use crate::tools::{Call, operation};
 use crate::view::{Id, RunProgress, RunStatusView, TurnView};
 
@@ -39,9 +39,8 @@ pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome
         },
     };
     let executed = call.app.handle.execute::<Chat>(from.chat, command, meta).await;
-    let done = executed.map_err(|error| {
-        Rejected::from_execute(error, |_| document(from, id, None))
-    })?;
+    let done =
+        executed.map_err(|error| Rejected::from_execute(error, |_| document(from, id, None)))?;
     let Some(branch) = stream_of(&done.receipt, BRANCH).map(BranchId) else {
         return Err(Rejected::refused("The receipt of this fork names no branch"));
     };

@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use super::Call;
 use crate::arguments::typed;
-use crate::result::{Outcome, Rejected};
-use crate::scope;
+use crate::result::{Outcome, Rejected, sentence_of};
+use crate::scope::{self, ScopeError};
 use crate::view::{Id, IntentView, TurnView};
 
 pub(super) const DESCRIPTION: &str = "\
@@ -105,13 +105,14 @@ async fn branch_of(
         (None, None) => Err(Rejected::refused("Give `chatId` or `branchId`")),
         (Some(chat), None) => Ok(BranchKey { chat, branch: chat.first_branch() }),
         (chat, Some(branch)) => {
-            let found = scope::branch(call.app, chat, branch).await;
-            let row = found.map_err(|error| {
-                Rejected::refused(crate::result::sentence_of(&error))
-            })?;
+            let row = scope::branch(call.app, chat, branch).await.map_err(not_there)?;
             Ok(BranchKey { chat: row.chat, branch })
         }
     }
+}
+
+fn not_there(error: ScopeError) -> Rejected<TurnView> {
+    Rejected::refused(sentence_of(&error))
 }
 
 /// The arguments with the branch that they mean in place of the ids that name it, and without a

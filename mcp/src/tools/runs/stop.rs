@@ -15,10 +15,10 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
     let meta = call.command(&SHAPE, arguments.operation_id)?;
     let key = branch_of(&call, None, arguments.branch_id).await?;
     let stopped = call.app.handle.stop_turn(key, meta).await;
-    let done = stopped
-        .map_err(|error| Rejected::from_execute(error, |_| document(key)))?;
+    let done = stopped.map_err(|error| Rejected::from_execute(error, |_| document(key)))?;
     let stopped = done.receipt.events > 0;
-    let mut phrase = if stopped { "Stopped the turn" } else { "There was no turn to stop" }.to_owned();
+    let mut phrase =
+        if stopped { "Stopped the turn" } else { "There was no turn to stop" }.to_owned();
     let waiting = done.state.queue.len();
     if waiting > 0 && matches!(done.state.status(), BranchStatus::Paused { .. }) {
         phrase.push_str(&format!("; {waiting} queued wait, and the branch is paused"));

@@ -1,13 +1,15 @@
 //! Submitting a message to a branch, where it waits for the turns before it.
 
-use scripta_actors::{Branch, BranchCommand, BranchKey, BranchState, NewMessage};
+use scripta_actors::{
+    Branch, BranchCommand, BranchKey, BranchState, ExecuteError, NewMessage, Refusal,
+};
 use scripta_events::OperationId;
 use scripta_events::domain::MessageId;
 
+use super::wait::{self, Submitted};
 use super::{RunsArguments, branch_of, name_branch, wait_of};
 use crate::arguments::Shape;
 use crate::result::{Applied, Outcome, Rejected};
-use super::wait::{self, Submitted};
 use crate::tools::{Call, operation};
 use crate::view::{Id, RunProgress, RunStatusView, TurnView};
 
@@ -37,8 +39,9 @@ pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome
     let id = message.id;
     let command = BranchCommand::Submit { message };
     let executed = call.app.handle.execute::<Branch>(key, command, meta).await;
-    let done = executed
-        .map_err(|error| Rejected::from_execute(error, |state| document(key, id, state)))?;
+    let done = executed.map_err(|error| {
+        Rejected::from_execute(in_callers_words(error, key), |state| document(key, id, state))
+    })?;
     let document = document(key, id, &done.state);
     let before = done.state.queue.iter().take_while(|queued| queued.id != id).count();
     let phrase = match document.run_id {
@@ -57,6 +60,16 @@ pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome
         Some(timeout) => {
             wait::until_ended(&call, Submitted { branch: key, message: id, timeout }, applied).await
         }
+    }
+}
+
+/// Whoever named a chat that isn't there hears of the chat, not of its first branch.
+fn in_callers_words(error: ExecuteError<Branch>, key: BranchKey) -> ExecuteError<Branch> {
+    match error {
+        ExecuteError::Refused(Refusal::NotFound { id, .. }) if id == key.chat.0 => {
+            Refusal::NotFound { what: "chat", id }.into()
+        }
+        error => error,
     }
 }
 
