@@ -52,7 +52,7 @@ pub(crate) struct Applied<D> {
 /// A change that was not made: nothing was written.
 pub(crate) enum Rejected<D> {
     /// Somebody wrote first.
-    Conflict { phrase: String, document: D, revision: u64 },
+    Conflict { phrase: String, document: Box<D>, revision: u64 },
     /// Anything else.
     Refused { phrase: String },
 }
@@ -104,7 +104,7 @@ impl<D: Serialize> ChangeResult<D> {
             }
             Err(Rejected::Conflict { phrase, document, revision }) => {
                 let result = ChangeResult {
-                    document: Some(document),
+                    document: Some(*document),
                     revision: Some(revision),
                     ..ChangeResult::rejected(ChangeStatus::Conflict, phrase)
                 };
@@ -162,7 +162,7 @@ impl<D> Rejected<D> {
         let phrase = sentence_of(&error);
         match error {
             ExecuteError::Conflict { revision, state, .. } => {
-                Rejected::Conflict { phrase, document: view(&state), revision }
+                Rejected::Conflict { phrase, document: Box::new(view(&state)), revision }
             }
             ExecuteError::Refused(refusal) => Rejected::Refused { phrase: refused(&refusal) },
             _ => Rejected::Refused { phrase },

@@ -141,6 +141,21 @@ async fn a_replayed_rename_shows_the_document_of_then() {
 }
 
 #[tokio::test]
+async fn a_change_that_finds_nothing_to_change_is_applied() {
+    let world = world().await;
+    let project = world.project("Work").await;
+    let chat = world.chat(&project, "One").await;
+    let head = *world.log.head().borrow();
+    let rename = json!({
+        "operation": "Rename", "chatId": chat, "title": "One", "expectedRevision": 1,
+    });
+    let same = world.ok("app_chats", rename).await;
+    assert_eq!(same["phrase"], "The chat was called 'One' already");
+    assert_eq!(same["revision"], 1);
+    assert_eq!(*world.log.head().borrow(), head);
+}
+
+#[tokio::test]
 async fn a_repeated_fork_makes_no_second_branch() {
     let world = world().await;
     let project = world.project("Work").await;

@@ -1,6 +1,8 @@
 //! What is advertised.
 
-use rmcp::model::CacheScope;
+use rmcp::model::{
+    CacheScope, CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult,
+};
 use scripta_mcp::{Caller, Role};
 use serde_json::{Value, json};
 
@@ -70,6 +72,19 @@ async fn a_visitor_sees_no_tools_and_is_told_which_header_to_send() {
     let result = crate::world::call(&client, "app_read", json!({ "resource": "Projects" })).await;
     assert_eq!(result.is_error, Some(true));
     insta::assert_snapshot!(crate::world::text(&result));
+}
+
+#[tokio::test]
+async fn a_caller_travels_in_the_extensions_of_a_request() {
+    let world = world().await;
+    let client = connect(&world.server, Era::Modern).await;
+    let params = CallToolRequestParams::new("app_read")
+        .with_arguments(json!({ "resource": "Projects" }).as_object().unwrap().clone());
+    let mut request = CallToolRequest::new(params);
+    request.extensions.insert(Caller::key("k1", Role::Reader));
+    let answer = client.send_request(ClientRequest::CallToolRequest(request)).await.unwrap();
+    let ServerResult::CallToolResult(result) = answer else { panic!("{answer:?}") };
+    assert_eq!(result.is_error, Some(false));
 }
 
 #[tokio::test]

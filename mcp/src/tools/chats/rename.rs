@@ -27,9 +27,14 @@ pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<C
     let executed = call.app.handle.execute::<Chat>(ChatId(chat.0), command, meta).await;
     let done =
         executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;
+    let title = &done.state.title;
+    let phrase = match done.receipt.events {
+        0 => format!("The chat was called '{title}' already"),
+        _ => format!("Renamed the chat to '{title}'"),
+    };
     Ok(Applied {
         replayed: done.receipt.replayed,
-        phrase: format!("Renamed the chat to '{}'", done.state.title),
+        phrase,
         revision: Some(done.state.revision),
         position: done.receipt.position.0,
         document: ChatView::from(&*done.state),
