@@ -14,6 +14,8 @@
 
 mod branch;
 mod chat;
+#[cfg(test)]
+mod golden;
 mod ids;
 mod message;
 mod meta;

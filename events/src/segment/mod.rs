@@ -24,6 +24,8 @@ pub mod index;
 mod open;
 mod reader;
 mod scan;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 mod store;
 mod verify;
 mod writer;

@@ -25,7 +25,9 @@ pub(crate) fn open<D: Disk, I: Index>(
     options: Options,
     now: Timestamp,
 ) -> Result<(Core<D, I>, Opened), OpenError> {
-    let listed = sweep(&disk).and_then(|()| segment_firsts(&disk));
+    // The folder is synced, since the process before may have failed to.
+    let swept = sweep(&disk).and_then(|()| disk.sync_folder());
+    let listed = swept.and_then(|()| segment_firsts(&disk));
     let mut firsts = listed
         .map_err(|source| OpenError::Io { what: "listing the log's folder".to_owned(), source })?;
     let created = firsts.is_empty();
@@ -121,7 +123,7 @@ impl Walk {
         let header = self.header(&file, first)?;
         let length = file.len().map_err(io)?;
         let known = index.sealed(first).map_err(OpenError::Index)?;
-        let sealed = match known.filter(|sealed| sealed.length == length) {
+        let sealed = match known.filter(|sealed| sealed.length <= length) {
             Some(sealed) => sealed,
             None => {
                 let mut held = SegmentIndex::new(first);
@@ -206,7 +208,8 @@ pub(super) fn must_be_sealed(
     first: Position,
 ) -> Result<Sealed, OpenError> {
     let reason = match ending {
-        Ending::Cut if progress.last == Some(FrameKind::SealMark) => {
+        // Zeros where the cut to the seal did not reach the disk.
+        Ending::Cut | Ending::Zeros if progress.last == Some(FrameKind::SealMark) => {
             return Ok(Sealed {
                 next: progress.next,
                 chain: progress.chain,

@@ -95,6 +95,10 @@ pub(super) fn scan(
                 }
             };
         }
+        if start.len() < FRAME_HEADER {
+            // A frame that is being written always has zeros behind it.
+            return Ok(corrupt("the file was cut inside a frame's header".to_owned()));
+        }
         let header = match FrameHeader::decode(&start, log, window.offset) {
             Ok(header) => header,
             Err(reason) => return Ok(torn(reason)),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ pub(super) struct Writer {
     /// `None` once dropping began, which ends the thread.
     queue: Option<Sender<Job>>,
     permits: Arc<Semaphore>,
+    /// Set when the log was closed and all that was taken is answered.
+    closed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -50,12 +53,19 @@ impl Writer {
     pub fn start<D: Disk, I: Index>(core: Core<D, I>, lock: FolderLock) -> io::Result<Writer> {
         let (queue, jobs) = channel();
         let permits = Arc::new(Semaphore::new(QUEUE_KIB));
-        let thread =
-            Thread { core, jobs, lock: Some(lock), last_group: 0, last_sync: Duration::ZERO };
+        let closed = Arc::new(AtomicBool::new(false));
+        let thread = Thread {
+            core,
+            jobs,
+            closed: closed.clone(),
+            lock: Some(lock),
+            last_group: 0,
+            last_sync: Duration::ZERO,
+        };
         let thread = std::thread::Builder::new()
             .name("scripta-log".to_owned())
             .spawn(move || thread.run())?;
-        Ok(Writer { queue: Some(queue), permits, thread: Some(thread) })
+        Ok(Writer { queue: Some(queue), permits, closed, thread: Some(thread) })
     }
 
     pub async fn append(&self, commit: Commit) -> Result<Receipt, AppendError> {
@@ -68,6 +78,8 @@ impl Writer {
         self.send(job).map_err(|_unsent| AppendError::Closed)?;
         match answered.await {
             Ok(result) => result,
+            // It was still waiting when the log was closed.
+            Err(_) if self.closed.load(Ordering::Acquire) => Err(AppendError::Closed),
             // The thread ended between taking the commit and answering.
             Err(_) => Err(AppendError::OutcomeUnknown { cause: "the writer ended".into() }),
         }
@@ -110,6 +122,7 @@ fn cost(commit: &Commit) -> usize {
 struct Thread<D: Disk, I: Index> {
     core: Core<D, I>,
     jobs: Receiver<Job>,
+    closed: Arc<AtomicBool>,
     lock: Option<FolderLock>,
     last_group: usize,
     last_sync: Duration,
@@ -140,6 +153,7 @@ impl<D: Disk, I: Index> Thread<D, I> {
             if let Some(answer) = group.close {
                 let result = self.core.close();
                 self.lock = None;
+                self.closed.store(true, Ordering::Release);
                 // Whoever asked may have gone.
                 let _gone = answer.send(result);
                 return;
