@@ -17,10 +17,10 @@ use super::{Options, TEMPORARY_SUFFIX};
 use crate::log::{AppendError, Commit, Expectation, ReadError, Receipt, check_limits};
 use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 
-/// How many bytes of zeros follow a frame of commits: room for an idle mark and one that closes
-/// or seals, which thus need no space, and the zeros that tell an open segment from one that
+/// How many bytes of zeros follow a frame of commits: room for the marks that can follow it, one
+/// of each kind, which thus need no space, and the zeros that tell an open segment from one that
 /// ends with its last frame.
-const RESERVED: u64 = (2 * MARK_FRAME + OPEN_ZEROS) as u64;
+const RESERVED: u64 = (3 * MARK_FRAME + OPEN_ZEROS) as u64;
 
 /// How many zeros at the end of a file tell that it was open for writing.
 pub(super) const OPEN_ZEROS: usize = 8;
@@ -42,8 +42,8 @@ pub(crate) struct Core<D: Disk, I: Index> {
     chain: Chain,
     next: Position,
     time: Timestamp,
-    /// Whether frames were written after the last mark.
-    unmarked: bool,
+    /// The kind of the active segment's last frame.
+    last: Option<FrameKind>,
     /// How the active segment ended, once it takes no more frames.
     sealed: Option<Sealed>,
     poisoned: Option<Arc<str>>,
@@ -59,7 +59,7 @@ pub(super) struct Resume<F> {
     pub chain: Chain,
     pub next: Position,
     pub time: Timestamp,
-    pub unmarked: bool,
+    pub last: Option<FrameKind>,
     pub sealed: Option<Sealed>,
 }
 
@@ -90,7 +90,7 @@ impl<D: Disk, I: Index> Core<D, I> {
             chain: resume.chain,
             next: resume.next,
             time: resume.time,
-            unmarked: resume.unmarked,
+            last: resume.last,
             sealed: resume.sealed,
             poisoned: None,
             closed: false,
@@ -151,7 +151,9 @@ impl<D: Disk, I: Index> Core<D, I> {
         if free < reserve {
             return Err(AppendError::DiskFull { free, reserve });
         }
-        if self.sealed.is_some() || self.end >= self.options.segment_bytes {
+        // A segment is named by its first position, so one without events has no successor yet.
+        let is_full = self.end >= self.options.segment_bytes && self.next > self.active.first;
+        if self.sealed.is_some() || is_full {
             self.roll()?;
         }
         Ok(())
@@ -260,7 +262,7 @@ impl<D: Disk, I: Index> Core<D, I> {
         buffer: &mut Vec<u8>,
         pending: &Pending,
     ) -> Result<(), AppendError> {
-        self.make_room((buffer.len() + END_MARK.len()) as u64)?;
+        self.make_room((buffer.len() + END_MARK.len()) as u64 + RESERVED)?;
         let place = self.place();
         let chain = frame::finish(buffer, place, pending.counts, FrameKind::Commits);
         let bytes: &[u8] = buffer;
@@ -271,7 +273,7 @@ impl<D: Disk, I: Index> Core<D, I> {
         self.chain = chain;
         self.end += bytes.len() as u64;
         self.next = Position(self.next.0 + u64::from(pending.counts.events));
-        self.unmarked = true;
+        self.last = Some(FrameKind::Commits);
         let events = pending.counts.events;
         let added = self.store.tail_mut().add(place.offset, place.first, events, &pending.commits);
         if let Err(reason) = added {
@@ -288,9 +290,9 @@ impl<D: Disk, I: Index> Core<D, I> {
         self.active.file.sync()
     }
 
-    /// Makes sure that a frame of `length` bytes fits, and a mark after it.
+    /// Makes sure that `length` bytes fit after the last frame.
     fn make_room(&mut self, length: u64) -> Result<(), AppendError> {
-        let needed = self.end + length + RESERVED;
+        let needed = self.end + length;
         if needed <= self.allocated {
             return Ok(());
         }
@@ -337,7 +339,10 @@ impl<D: Disk, I: Index> Core<D, I> {
     /// Says on the disk that all before this is durable. For when the log falls idle: rot in the
     /// last frame can then be told from what a crash leaves.
     pub fn mark_idle(&mut self) -> Result<(), AppendError> {
-        self.mark(FrameKind::IdleMark)
+        match self.last {
+            Some(FrameKind::Commits) if self.usable().is_ok() => self.mark(FrameKind::IdleMark),
+            _ => Ok(()),
+        }
     }
 
     /// Ends the log cleanly: a mark, and the file cut to its end.
@@ -345,8 +350,9 @@ impl<D: Disk, I: Index> Core<D, I> {
         self.usable()?;
         // A file that already ends with its last frame ends with a mark.
         if self.allocated > self.end {
-            self.unmarked = true;
-            self.mark(FrameKind::CloseMark)?;
+            if self.last != Some(FrameKind::CloseMark) {
+                self.mark(FrameKind::CloseMark)?;
+            }
             self.cut()?;
         }
         self.closed = true;
@@ -354,9 +360,8 @@ impl<D: Disk, I: Index> Core<D, I> {
     }
 
     fn mark(&mut self, kind: FrameKind) -> Result<(), AppendError> {
-        if !self.unmarked || self.poisoned.is_some() {
-            return Ok(());
-        }
+        // Reserved after every frame of commits, but not in a file that was closed.
+        self.make_room((MARK_FRAME + OPEN_ZEROS) as u64)?;
         let (bytes, chain) = frame::mark(self.place(), kind);
         if let Err(error) = self.write_synced(&bytes) {
             let cause = self.poison("writing a mark to", &error);
@@ -364,7 +369,7 @@ impl<D: Disk, I: Index> Core<D, I> {
         }
         self.chain = chain;
         self.end += bytes.len() as u64;
-        self.unmarked = false;
+        self.last = Some(kind);
         self.active.set_durable(self.end);
         Ok(())
     }
@@ -410,13 +415,12 @@ impl<D: Disk, I: Index> Core<D, I> {
         self.active = segment;
         self.end = SEGMENT_HEADER as u64;
         self.allocated = self.options.preallocated();
-        self.unmarked = false;
+        self.last = None;
         self.sealed = None;
         Ok(())
     }
 
     fn seal(&mut self) -> Result<Sealed, AppendError> {
-        self.unmarked = true;
         self.mark(FrameKind::SealMark)?;
         self.cut()?;
         let (next, chain, time, length) = (self.next, self.chain, self.time, self.end);

@@ -166,7 +166,10 @@ impl Walk {
             file.set_len(progress.offset).map_err(io)?;
             length = progress.offset;
         }
-        // What follows the last mark, and the mark itself, may be in the page cache only.
+        // What follows the last mark, and the mark itself, may be in the page cache only; and so
+        // may the length of a file that was extended.
+        let zeros = length.saturating_sub(progress.offset).min(OPEN_ZEROS as u64);
+        file.write_at(&vec![0; zeros as usize], length - zeros).map_err(io)?;
         write_again(&file, progress.last_mark, progress.offset).map_err(io)?;
         let sealed = is_sealed.then_some(Sealed {
             next: progress.next,
@@ -181,7 +184,7 @@ impl Walk {
             chain: progress.chain,
             next: progress.next,
             time: progress.time,
-            unmarked: !progress.last.is_none_or(FrameKind::is_mark),
+            last: progress.last,
             sealed,
         };
         Ok((resume, held, header.log, cut))
