@@ -1,0 +1,5 @@
+//! `scripta import`.
+
+mod chatgpt;
+mod reader;
+mod tree;
