@@ -1,1 +1,57 @@
-//! Scripta.
+//! Who decides: pure deciders for projects, chats, branches and runs, and the actors around them.
+//!
+//! An [`Aggregate`] is two pure functions: `decide` turns a state, a command and facts into
+//! events or a refusal, and `evolve` folds events into the state. Each aggregate has a folder
+//! here with its state, and each of its commands a file.
+//!
+//! A [`Handle`] is how the rest of the program reaches them. It hides the actors: they are
+//! started on demand, let go when idle, and one command runs through the numbered steps of
+//! one function, `execute`. Models and tools are traits ([`Models`], [`Toolbox`]);
+//! [`demo`] is a model that needs neither network nor key.
+
+mod actor;
+mod aggregate;
+mod arbiters;
+mod branch;
+mod chat;
+pub mod demo;
+mod engine;
+mod error;
+mod execute;
+mod handle;
+mod model;
+mod names;
+mod project;
+mod replica;
+mod run;
+mod tools;
+mod turn;
+
+pub use aggregate::{Aggregate, CommandMeta, Decision, Done, Effect, Ids, Write};
+pub use arbiters::StartError;
+pub use branch::{
+    BranchCommand, BranchFacts, BranchKey, BranchState, BranchStatus, Endpoint,
+    MAX_IMPORT_MESSAGES, MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED, MessageRef, NewMessage,
+    PauseReason, Turn,
+};
+pub use chat::{BranchInfo, ChatCommand, ChatFacts, ChatState, MAX_BRANCHES};
+pub use error::{ExecuteError, LoadError, Refusal};
+pub use handle::{Handle, Options, TurnStatus, WaitError};
+pub use model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Models};
+pub use names::{MAX_NAME_CHARS, MAX_TITLE_CHARS};
+pub use project::{
+    MAX_DIRECTORIES, MAX_DIRECTORY_BYTES, ProjectCommand, ProjectFacts, ProjectState,
+};
+pub use run::{CallState, Partial, RunCommand, RunFacts, RunKey, RunState, RunStatus};
+pub use tools::{
+    RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, tool_name,
+};
+
+/// The aggregate of projects.
+pub struct Project;
+/// The aggregate of chats.
+pub struct Chat;
+/// The aggregate of branches.
+pub struct Branch;
+/// The aggregate of runs.
+pub struct Run;

@@ -1,0 +1,185 @@
+//! Chats: a title, an endpoint, and the branches.
+
+mod create;
+mod fork;
+mod fork_imported;
+mod import;
+mod rename;
+mod state;
+
+use std::sync::Arc;
+
+use scripta_events::domain::{
+    BranchId, CHAT, ChatEvent, ChatId, ConnectionId, ImportSource, Message, MessageId, ProjectId,
+};
+use scripta_events::{Category, StreamId, Timestamp};
+
+pub use fork::MAX_BRANCHES;
+pub use state::{BranchInfo, ChatState};
+
+use crate::engine::Engine;
+use crate::{
+    Aggregate, BranchKey, BranchState, Chat, Decision, Endpoint, Ids, LoadError, NewMessage,
+    Refusal,
+};
+
+/// What a chat can be asked to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChatCommand {
+    /// Make it, with its first branch.
+    Create {
+        /// The project it belongs to.
+        project: ProjectId,
+        /// Its title: 1 to [`MAX_TITLE_CHARS`](crate::MAX_TITLE_CHARS) characters.
+        title: String,
+        /// The connection its turns use; `None` for the default of the moment.
+        connection: Option<ConnectionId>,
+        /// The model its turns use; `None` for the connection's own.
+        model: Option<String>,
+    },
+    /// Give it another title.
+    Rename {
+        /// The new title.
+        title: String,
+        /// The chat's revision as the caller knows it.
+        expected_revision: u64,
+    },
+    /// Open a branch from a message, with a message that starts its first turn.
+    Fork {
+        /// The branch whose history is shared.
+        branch: BranchId,
+        /// The last message to share, anywhere in that branch's history; `None` for its head.
+        from: Option<MessageId>,
+        /// The new branch's title.
+        title: Option<String>,
+        /// The new branch's first own message.
+        message: NewMessage,
+    },
+    /// Make it from an imported conversation; one that is here from the same source stays.
+    Import {
+        /// The project it belongs to.
+        project: ProjectId,
+        /// Its title.
+        title: String,
+        /// Where it comes from.
+        source: ImportSource,
+        /// The first messages of its first branch; at most
+        /// [`MAX_IMPORT_MESSAGES`](crate::MAX_IMPORT_MESSAGES).
+        messages: Vec<Message>,
+    },
+    /// Open a branch of an imported conversation; one that is here already stays.
+    ForkImported {
+        /// The new branch's id.
+        branch: BranchId,
+        /// The branch whose history is shared.
+        parent: BranchId,
+        /// The last message to share; `None` to share nothing (a second root).
+        after: Option<MessageId>,
+        /// The new branch's title.
+        title: Option<String>,
+        /// Its first own messages; at most [`MAX_IMPORT_MESSAGES`](crate::MAX_IMPORT_MESSAGES).
+        messages: Vec<Message>,
+    },
+}
+
+/// What a chat's decision needs.
+#[derive(Debug)]
+pub struct ChatFacts {
+    /// The time.
+    pub now: Timestamp,
+    /// Ids for what is made.
+    pub ids: Ids,
+    /// Whether the command's project is there.
+    pub project_exists: bool,
+    /// For a fork: the branch to fork from, its parent, and so on to the root.
+    pub chain: Vec<Arc<BranchState>>,
+    /// What a turn that starts now uses.
+    pub endpoint: Option<Endpoint>,
+}
+
+impl Aggregate for Chat {
+    type Id = ChatId;
+    type State = ChatState;
+    type Event = ChatEvent;
+    type Command = ChatCommand;
+    type Facts = ChatFacts;
+
+    const NAME: &'static str = "chat";
+    const CATEGORY: Category = CHAT;
+
+    fn stream(id: ChatId) -> StreamId {
+        id.stream()
+    }
+
+    fn id_of(stream: StreamId) -> Option<ChatId> {
+        (stream.category == CHAT).then_some(ChatId(stream.id))
+    }
+
+    fn expected(command: &ChatCommand) -> Option<u64> {
+        match command {
+            ChatCommand::Rename { expected_revision, .. } => Some(*expected_revision),
+            _ => None,
+        }
+    }
+
+    fn document_revision(state: &ChatState) -> u64 {
+        state.revision
+    }
+
+    async fn gather(
+        engine: &Arc<Engine>,
+        id: ChatId,
+        state: Option<&ChatState>,
+        command: &ChatCommand,
+    ) -> Result<ChatFacts, LoadError> {
+        let mut facts = ChatFacts {
+            now: Timestamp::now(),
+            ids: Ids::random(),
+            project_exists: false,
+            chain: vec![],
+            endpoint: state.map(|state| engine.endpoint(state)),
+        };
+        match command {
+            ChatCommand::Create { project, .. } | ChatCommand::Import { project, .. } => {
+                facts.project_exists = engine.project(*project).await?.is_some();
+            }
+            ChatCommand::Rename { .. } => {}
+            ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } => {
+                facts.chain = engine.chain(BranchKey { chat: id, branch: *branch }).await?;
+            }
+        }
+        Ok(facts)
+    }
+
+    fn decide(
+        id: ChatId,
+        state: Option<&ChatState>,
+        command: &ChatCommand,
+        facts: &mut ChatFacts,
+    ) -> Result<Decision<Chat>, Refusal> {
+        let existing = || state.ok_or(Refusal::NotFound { what: "chat", id: id.0 });
+        match command {
+            ChatCommand::Create { project, title, connection, model } => {
+                let wanted = create::Wanted { project: *project, title, connection, model };
+                create::decide(id, state, wanted, facts)
+            }
+            ChatCommand::Rename { title, .. } => rename::decide(existing()?, title),
+            ChatCommand::Fork { branch, from, title, message } => {
+                let place = fork::Place { branch: *branch, from: *from, title };
+                fork::decide(existing()?, place, message, facts)
+            }
+            ChatCommand::Import { project, title, source, messages } => {
+                let wanted = import::Wanted { project: *project, title, source, messages };
+                import::decide(id, state, wanted, facts)
+            }
+            ChatCommand::ForkImported { branch, parent, after, title, messages } => {
+                let place = fork::Place { branch: *parent, from: *after, title };
+                fork_imported::decide(existing()?, *branch, place, messages, facts)
+            }
+        }
+    }
+
+    fn evolve(state: Option<ChatState>, event: &ChatEvent, at: Timestamp) -> Option<ChatState> {
+        state::evolve(state, event, at)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a chat's events add up to.
+
+use std::collections::BTreeMap;
+
+use scripta_events::Timestamp;
+use scripta_events::domain::{
+    BranchId, ChatEvent, ChatId, ConnectionId, ImportSource, MessageId, ProjectId,
+};
+
+/// A chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatState {
+    /// Its id.
+    pub id: ChatId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its title.
+    pub title: String,
+    /// The connection its turns use; `None` for the default of the moment.
+    pub connection: Option<ConnectionId>,
+    /// The model its turns use; `None` for the connection's own.
+    pub model: Option<String>,
+    /// The document's revision: 1 when made, one more with each change of its title and
+    /// endpoint. Messages and forks don't move it.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Its branches by id; the first branch has the chat's own id.
+    pub branches: BTreeMap<BranchId, BranchInfo>,
+    /// Where it was imported from.
+    pub source: Option<ImportSource>,
+}
+
+/// What a chat knows of one of its branches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchInfo {
+    /// The branch that wrote the last message they share; `None` for the first branch.
+    pub parent: Option<BranchId>,
+    /// The last message they share; `None` where none is.
+    pub after: Option<MessageId>,
+    /// Its title.
+    pub title: Option<String>,
+}
+
+pub(super) fn evolve(
+    state: Option<ChatState>,
+    event: &ChatEvent,
+    at: Timestamp,
+) -> Option<ChatState> {
+    let mut state = match (state, event) {
+        (None, ChatEvent::ChatCreated(made)) => {
+            return Some(ChatState {
+                id: made.chat,
+                project: made.project,
+                title: made.title.clone(),
+                connection: made.connection.clone(),
+                model: made.model.clone(),
+                revision: 1,
+                created_at: at,
+                branches: BTreeMap::from([(made.chat.first_branch(), BranchInfo::default())]),
+                source: made.source.clone(),
+            });
+        }
+        (state, _) => state?,
+    };
+    match event {
+        ChatEvent::ChatCreated(_) => {}
+        ChatEvent::ChatRenamed(renamed) => {
+            state.title = renamed.title.clone();
+            state.revision += 1;
+        }
+        ChatEvent::BranchForked(forked) => {
+            let info = BranchInfo {
+                parent: Some(forked.parent),
+                after: forked.after,
+                title: forked.title.clone(),
+            };
+            state.branches.insert(forked.branch, info);
+        }
+    }
+    Some(state)
+}

@@ -1,0 +1,263 @@
+//! What actors and turns share: the log, the directory of actors, the turns that are live.
+
+use std::any::Any;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Addr, ArbiterHandle, MailboxError};
+use dashmap::DashMap;
+use futures::StreamExt;
+use scripta_events::domain::{BRANCH, BranchId, ChatId, ConnectionId, ProjectId};
+use scripta_events::log::{EventLog, Receipt};
+use scripta_events::{OperationId, Position, Revision, StreamId};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::actor::{AggregateActor, Execute, GetState};
+use crate::execute::Order;
+use crate::replica::Replica;
+use crate::turn::LiveTurns;
+use crate::{
+    Aggregate, Branch, BranchCommand, BranchKey, BranchState, Chat, ChatState, CommandMeta, Done,
+    Effect, Endpoint, ExecuteError, LoadError, MAX_BRANCHES, Models, Options, Partial, Project,
+    ProjectState, Run, RunKey, RunState, Toolbox,
+};
+
+/// How often a command is sent again when its actor has left meanwhile (inclusive): each time, a
+/// new actor is started, which stays for its idle time.
+const MAX_SENDS: u32 = 32;
+
+/// How often the start of a queued message is tried again after the log failed (inclusive), with
+/// [`START_PAUSE`] between: a full disk may have space again. The next submit tries, too.
+const MAX_STARTS: u32 = 10;
+
+/// The pause between two tries to start a queued message.
+const START_PAUSE: Duration = Duration::from_secs(1);
+
+/// Opaque: what [`Aggregate::gather`] reads from.
+pub struct Engine {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) tools: Arc<dyn Toolbox>,
+    pub(crate) options: Options,
+    /// Turns and effects run here, beside the actors.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) live: LiveTurns,
+    pub(crate) watchers: crate::turn::Watchers,
+    /// Cancelled when the server shuts down: turns end at their next safe point.
+    pub(crate) closing: CancellationToken,
+    /// The head when this process started: a run from before it was interrupted.
+    pub(crate) born_at: Position,
+    directory: DashMap<StreamId, Box<dyn Any + Send + Sync>>,
+    arbiters: Vec<ArbiterHandle>,
+}
+
+/// What an engine is made of.
+pub(crate) struct Makings {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) tools: Arc<dyn Toolbox>,
+    pub(crate) options: Options,
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) arbiters: Vec<ArbiterHandle>,
+}
+
+impl Engine {
+    pub(crate) fn new(makings: Makings) -> Engine {
+        let born_at = *makings.log.head().borrow();
+        Engine {
+            log: makings.log,
+            models: makings.models,
+            tools: makings.tools,
+            options: makings.options,
+            tasks: TaskTracker::new(),
+            runtime: makings.runtime,
+            live: LiveTurns::default(),
+            watchers: crate::turn::Watchers::default(),
+            closing: CancellationToken::new(),
+            born_at,
+            directory: DashMap::new(),
+            arbiters: makings.arbiters,
+        }
+    }
+
+    /// Has a command carried out by its actor.
+    pub(crate) async fn send<A: Aggregate>(
+        self: &Arc<Self>,
+        id: A::Id,
+        command: A::Command,
+        meta: CommandMeta,
+    ) -> Result<Done<A>, ExecuteError<A>> {
+        // One operation for all sends: one whose answer was lost takes effect once.
+        let operation = meta.operation.unwrap_or_else(OperationId::random);
+        let order = Arc::new(Order { command, meta, operation });
+        for _ in 0..MAX_SENDS {
+            match self.actor::<A>(id)?.send(Execute(order.clone())).await {
+                Ok(result) => return result,
+                Err(MailboxError::Closed | MailboxError::Timeout) => {}
+            }
+        }
+        Err(LoadError::ShuttingDown.into())
+    }
+
+    /// The present state, `None` for an instance without events.
+    pub(crate) async fn state<A: Aggregate>(
+        self: &Arc<Self>,
+        id: A::Id,
+    ) -> Result<Option<Arc<A::State>>, LoadError> {
+        for _ in 0..MAX_SENDS {
+            match self.actor::<A>(id)?.send(GetState(PhantomData)).await {
+                Ok(result) => return result,
+                Err(MailboxError::Closed | MailboxError::Timeout) => {}
+            }
+        }
+        Err(LoadError::ShuttingDown)
+    }
+
+    /// The actor, started if need be.
+    fn actor<A: Aggregate>(
+        self: &Arc<Self>,
+        id: A::Id,
+    ) -> Result<Addr<AggregateActor<A>>, LoadError> {
+        let stream = A::stream(id);
+        let arbiter = self.arbiter(stream)?;
+        let launch = || AggregateActor::<A>::launch(self.clone(), id, arbiter);
+        let mut entry = self.directory.entry(stream).or_insert_with(|| Box::new(launch()));
+        match entry.downcast_ref::<Addr<AggregateActor<A>>>() {
+            Some(actor) if actor.connected() => Ok(actor.clone()),
+            // It ended by itself, by a panic: a new one takes its place.
+            _ => {
+                let actor = launch();
+                *entry = Box::new(actor.clone());
+                Ok(actor)
+            }
+        }
+    }
+
+    /// The actors of one root live on one arbiter.
+    fn arbiter(&self, stream: StreamId) -> Result<&ArbiterHandle, LoadError> {
+        let mut hasher = DefaultHasher::new();
+        stream.root.hash(&mut hasher);
+        let count = u64::try_from(self.arbiters.len()).unwrap_or(1).max(1);
+        let chosen = usize::try_from(hasher.finish() % count).ok();
+        chosen.and_then(|at| self.arbiters.get(at)).ok_or(LoadError::ShuttingDown)
+    }
+
+    /// Takes an actor out of the directory, unless another has taken its place.
+    pub(crate) fn forget<A: Aggregate>(&self, id: A::Id, actor: &Addr<AggregateActor<A>>) {
+        self.directory.remove_if(&A::stream(id), |_, entry| {
+            entry.downcast_ref::<Addr<AggregateActor<A>>>() == Some(actor)
+        });
+    }
+
+    /// How many actors are in memory.
+    pub(crate) fn actors(&self) -> usize {
+        self.directory.len()
+    }
+
+    /// Does what a commit asked for, and tells those who watch its branches.
+    pub(crate) fn perform(self: &Arc<Self>, receipt: &Receipt, effects: &[Effect]) {
+        for (stream, _) in receipt.streams.iter().filter(|(id, _)| id.category == BRANCH) {
+            let chat = ChatId(stream.root.0);
+            self.watchers.wake(BranchKey { chat, branch: BranchId(stream.id) });
+        }
+        for effect in effects {
+            match *effect {
+                Effect::Drive(run) => crate::turn::start(self, run),
+                Effect::Cancel(run) => self.live.cancel(run),
+                Effect::StartNext(branch) => self.start_next(branch),
+            }
+        }
+    }
+
+    fn start_next(self: &Arc<Self>, branch: BranchKey) {
+        let engine = self.clone();
+        let work = async move {
+            for _ in 0..MAX_STARTS {
+                let start = BranchCommand::StartNext;
+                let Err(error) = engine.send::<Branch>(branch, start, CommandMeta::system()).await
+                else {
+                    return;
+                };
+                if engine.closing.is_cancelled() {
+                    return;
+                }
+                tracing::warn!(%branch, ?error, "the next queued message could not be started");
+                tokio::time::sleep(START_PAUSE).await;
+            }
+        };
+        self.tasks.spawn_on(work, &self.runtime);
+    }
+}
+
+/// What deciders need from other streams. Actors ask only upwards (a branch its chat, a chat its
+/// project), so that no two wait for each other; downwards they fold the log themselves.
+impl Engine {
+    pub(crate) async fn chat(
+        self: &Arc<Self>,
+        chat: ChatId,
+    ) -> Result<Option<Arc<ChatState>>, LoadError> {
+        self.state::<Chat>(chat).await
+    }
+
+    pub(crate) async fn project(
+        self: &Arc<Self>,
+        project: ProjectId,
+    ) -> Result<Option<Arc<ProjectState>>, LoadError> {
+        self.state::<Project>(project).await
+    }
+
+    pub(crate) async fn fold_run(
+        &self,
+        run: RunKey,
+    ) -> Result<Option<(Arc<RunState>, Revision)>, LoadError> {
+        let mut replica = Replica::<Run>::new(run);
+        replica.refresh(&*self.log).await?;
+        Ok(replica.state().map(|state| (state.clone(), replica.revision())))
+    }
+
+    /// The branch, its parent, and so on to the root. Empty if there is no such branch.
+    pub(crate) async fn chain(
+        &self,
+        branch: BranchKey,
+    ) -> Result<Vec<Arc<BranchState>>, LoadError> {
+        let mut chain = Vec::new();
+        let mut next = Some(branch.branch);
+        while let Some(id) = next.filter(|_| chain.len() <= MAX_BRANCHES) {
+            let mut replica = Replica::<Branch>::new(BranchKey { chat: branch.chat, branch: id });
+            replica.refresh(&*self.log).await?;
+            let Some(state) = replica.state() else { break };
+            next = state.fork.map(|fork| fork.parent);
+            chain.push(state.clone());
+        }
+        Ok(chain)
+    }
+
+    /// What a turn of the chat would use now.
+    pub(crate) fn endpoint(&self, chat: &ChatState) -> Endpoint {
+        match self.models.resolve(chat.connection.as_ref(), chat.model.as_deref()) {
+            Ok((connection, model)) => Endpoint { connection, model, problem: None },
+            Err(error) => Endpoint {
+                connection: chat.connection.clone().unwrap_or(ConnectionId("none".to_owned())),
+                model: chat.model.clone(),
+                problem: Some(error.message),
+            },
+        }
+    }
+
+    /// Whether the run started in this process, so that it is not one that a restart interrupted.
+    pub(crate) async fn began_here(&self, run: RunKey) -> Result<bool, LoadError> {
+        let mut events = self.log.read_stream(Run::stream(run), Revision::NONE);
+        let first = events.next().await.transpose()?;
+        Ok(first.is_some_and(|first| first.position > self.born_at))
+    }
+
+    /// What the run has of an answer that is not whole yet.
+    pub(crate) fn partial(&self, run: RunKey) -> Option<Partial> {
+        self.live.partial(run)
+    }
+}

@@ -1,0 +1,205 @@
+//! One command, from the operation id to the effects.
+
+use std::sync::Arc;
+
+use scripta_events::codec::{CodecError, Event};
+use scripta_events::domain::Meta;
+use scripta_events::log::{Append, AppendError, Commit, Expectation, Receipt};
+use scripta_events::{OperationId, Revision, StreamId};
+
+use crate::engine::Engine;
+use crate::replica::Replica;
+use crate::{Aggregate, CommandMeta, Decision, Done, ExecuteError, Refusal, Write};
+
+/// How often a command is decided again when others move its streams (inclusive): each time it
+/// is tried, somebody else has succeeded; more than this is a loop somewhere.
+const MAX_ATTEMPTS: u32 = 32;
+
+/// A command on its way.
+pub(crate) struct Order<A: Aggregate> {
+    pub(crate) command: A::Command,
+    pub(crate) meta: CommandMeta,
+    /// The caller's operation id, or one that was made for this order: sent twice, it takes
+    /// effect once.
+    pub(crate) operation: OperationId,
+}
+
+/// Carries a command out. `replica` is brought up to date on the way.
+pub(crate) async fn execute<A: Aggregate>(
+    engine: &Arc<Engine>,
+    replica: &mut Replica<A>,
+    order: &Order<A>,
+) -> Result<Done<A>, ExecuteError<A>> {
+    let log = &*engine.log;
+    // 1. Receipt: an operation that took effect answers what it answered then.
+    if let Some(receipt) = log.receipt(order.operation).await? {
+        return replay(engine, replica, order, receipt).await;
+    }
+    for attempt in 0..MAX_ATTEMPTS {
+        // 2. Load: what others wrote, when there is reason to think so.
+        if attempt > 0 || replica.revision() == Revision::NONE {
+            replica.refresh(log).await?;
+        }
+        // 3. Expected revision, and 4. decide. A refusal is given from current state only.
+        let decision = match decide(engine, replica, order).await {
+            Ok(decision) => decision,
+            Err(_) if !replica.is_current(log).await? => continue,
+            Err(refused) => return Err(refused),
+        };
+        // 5. Append. The log arbitrates between the actors of a root.
+        let receipt = match append(engine, replica, order, &decision).await? {
+            Appended::Written(receipt) => receipt,
+            Appended::Before(receipt) => return replay(engine, replica, order, receipt).await,
+            Appended::Moved => continue,
+        };
+        // 6. Evolve.
+        for event in &decision.events {
+            replica.apply(event, receipt.time);
+        }
+        // 7. Effects: only now, after the commit.
+        engine.perform(&receipt, &decision.effects);
+        return done(replica, receipt);
+    }
+    Err(ExecuteError::Contended { attempts: MAX_ATTEMPTS })
+}
+
+async fn decide<A: Aggregate>(
+    engine: &Arc<Engine>,
+    replica: &Replica<A>,
+    order: &Order<A>,
+) -> Result<Decision<A>, ExecuteError<A>> {
+    let state = replica.state();
+    if let (Some(state), Some(expected)) = (state, A::expected(&order.command)) {
+        let revision = A::document_revision(state);
+        if revision != expected {
+            let (id, state) = (replica.id(), state.clone());
+            return Err(ExecuteError::Conflict { id, expected, revision, state });
+        }
+    }
+    let state = state.map(|state| &**state);
+    let mut facts = A::gather(engine, replica.id(), state, &order.command).await?;
+    Ok(A::decide(replica.id(), state, &order.command, &mut facts)?)
+}
+
+/// The state right after the operation, and the receipt as one that is repeated.
+async fn replay<A: Aggregate>(
+    engine: &Arc<Engine>,
+    replica: &mut Replica<A>,
+    order: &Order<A>,
+    receipt: Receipt,
+) -> Result<Done<A>, ExecuteError<A>> {
+    let operation = order.operation;
+    let own = receipt
+        .streams
+        .iter()
+        .find_map(|(stream, revision)| A::id_of(*stream).map(|id| (id, *revision)));
+    let Some((id, revision)) = own.filter(|_| receipt.fingerprint == order.meta.fingerprint) else {
+        return Err(ExecuteError::OperationReused { operation });
+    };
+    let receipt = Receipt { replayed: true, ..receipt };
+    if id == replica.id() && revision == replica.revision() {
+        return done(replica, receipt);
+    }
+    done(&Replica::as_of(id, revision, &*engine.log).await?, receipt)
+}
+
+fn done<A: Aggregate>(replica: &Replica<A>, receipt: Receipt) -> Result<Done<A>, ExecuteError<A>> {
+    let (id, state) = (replica.id(), replica.state().cloned());
+    let nothing_there = Refusal::NotFound { what: A::NAME, id: A::stream(id).id };
+    Ok(Done { id, state: state.ok_or(nothing_there)?, receipt })
+}
+
+enum Appended {
+    Written(Receipt),
+    /// The operation had taken effect before.
+    Before(Receipt),
+    /// A stream is not where the decision saw it.
+    Moved,
+}
+
+async fn append<A: Aggregate>(
+    engine: &Arc<Engine>,
+    replica: &Replica<A>,
+    order: &Order<A>,
+    decision: &Decision<A>,
+) -> Result<Appended, ExecuteError<A>> {
+    if decision.is_empty() && order.meta.operation.is_none() {
+        // Nobody can ask for this operation again: it needs no receipt.
+        if !replica.is_current(&*engine.log).await? {
+            return Ok(Appended::Moved);
+        }
+        return Ok(Appended::Written(unwritten(engine, replica, order)));
+    }
+    match engine.log.append(commit(replica, order, decision)?).await {
+        Ok(receipt) if receipt.replayed => Ok(Appended::Before(receipt)),
+        Ok(receipt) => Ok(Appended::Written(receipt)),
+        Err(AppendError::Conflict { .. }) => Ok(Appended::Moved),
+        Err(AppendError::OperationReused { operation }) => {
+            Err(ExecuteError::OperationReused { operation })
+        }
+        Err(error) => Err(ExecuteError::Log(error)),
+    }
+}
+
+/// What a commit's receipt would be, for a change that was not written.
+fn unwritten<A: Aggregate>(
+    engine: &Arc<Engine>,
+    replica: &Replica<A>,
+    order: &Order<A>,
+) -> Receipt {
+    Receipt {
+        operation: order.operation,
+        fingerprint: order.meta.fingerprint,
+        time: scripta_events::Timestamp::now(),
+        position: *engine.log.head().borrow(),
+        events: 0,
+        streams: vec![(A::stream(replica.id()), replica.revision())],
+        replayed: false,
+    }
+}
+
+fn commit<A: Aggregate>(
+    replica: &Replica<A>,
+    order: &Order<A>,
+    decision: &Decision<A>,
+) -> Result<Commit, CodecError> {
+    let stream = A::stream(replica.id());
+    let expected = match replica.revision() {
+        Revision::NONE => Expectation::NoStream,
+        revision => Expectation::Exactly(revision),
+    };
+    // The own stream stands in every receipt, also without events: a repeat is answered from it.
+    let mut appends = vec![appended(stream, expected, &decision.events)?];
+    for write in &decision.others {
+        appends.push(match write {
+            Write::Branch { key, expected, events } => {
+                appended(key.branch.stream(key.chat), *expected, events)?
+            }
+            Write::Run { key, expected, events } => {
+                appended(key.run.stream(key.chat), *expected, events)?
+            }
+        });
+    }
+    let meta = Meta {
+        actor: order.meta.actor.clone(),
+        correlation: order.meta.correlation,
+        causation: None,
+    };
+    Ok(Commit {
+        root: stream.root,
+        operation: order.operation,
+        fingerprint: order.meta.fingerprint,
+        appends,
+        checks: decision.checks.clone(),
+        meta: meta.to_bytes()?,
+    })
+}
+
+fn appended<E: Event>(
+    stream: StreamId,
+    expected: Expectation,
+    events: &[E],
+) -> Result<Append, CodecError> {
+    let events = events.iter().map(Event::encode).collect::<Result<_, _>>()?;
+    Ok(Append { stream, expected, events })
+}

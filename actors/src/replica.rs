@@ -1,0 +1,79 @@
+//! The state of one stream, folded from the log.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use scripta_events::codec::decode;
+use scripta_events::log::EventLog;
+use scripta_events::{Revision, Timestamp};
+
+use crate::{Aggregate, LoadError};
+
+/// What a stream's events added up to when it was last looked at.
+pub(crate) struct Replica<A: Aggregate> {
+    id: A::Id,
+    state: Option<Arc<A::State>>,
+    revision: Revision,
+}
+
+impl<A: Aggregate> Replica<A> {
+    /// Of a stream that nobody has looked at yet.
+    pub(crate) fn new(id: A::Id) -> Replica<A> {
+        Replica { id, state: None, revision: Revision::NONE }
+    }
+
+    /// Of the stream as it was at this revision.
+    pub(crate) async fn as_of(
+        id: A::Id,
+        revision: Revision,
+        log: &dyn EventLog,
+    ) -> Result<Replica<A>, LoadError> {
+        let mut replica = Replica::new(id);
+        replica.read_up_to(revision, log).await?;
+        Ok(replica)
+    }
+
+    pub(crate) fn id(&self) -> A::Id {
+        self.id
+    }
+
+    pub(crate) fn state(&self) -> Option<&Arc<A::State>> {
+        self.state.as_ref()
+    }
+
+    /// How many events are folded in.
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Whether the stream is still where this replica is.
+    pub(crate) async fn is_current(&self, log: &dyn EventLog) -> Result<bool, LoadError> {
+        Ok(log.revision(A::stream(self.id)).await? == self.revision)
+    }
+
+    /// Folds in what was written since.
+    pub(crate) async fn refresh(&mut self, log: &dyn EventLog) -> Result<(), LoadError> {
+        let now = log.revision(A::stream(self.id)).await?;
+        self.read_up_to(now, log).await
+    }
+
+    /// Folds in an event that follows what is here.
+    pub(crate) fn apply(&mut self, event: &A::Event, at: Timestamp) {
+        let state = self.state.take().map(Arc::unwrap_or_clone);
+        self.state = A::evolve(state, event, at).map(Arc::new);
+        self.revision = self.revision.next();
+    }
+
+    async fn read_up_to(&mut self, last: Revision, log: &dyn EventLog) -> Result<(), LoadError> {
+        if self.revision >= last {
+            return Ok(());
+        }
+        let mut events = log.read_stream(A::stream(self.id), self.revision);
+        while self.revision < last {
+            let Some(recorded) = events.next().await else { break };
+            let recorded = recorded?;
+            self.apply(&decode::<A::Event>(&recorded)?, recorded.time);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! The history of a branch: the chain from its root to its head, across forks.
+
+use futures::StreamExt;
+use scripta_events::Revision;
+use scripta_events::codec::decode;
+use scripta_events::domain::{BranchEvent, BranchId, ForkPoint, Message};
+use scripta_events::log::EventLog;
+
+use crate::{BranchKey, LoadError, MAX_BRANCHES};
+
+/// A branch's history as it was when it was last looked at. It is what the model sees.
+pub(crate) struct History {
+    branch: BranchKey,
+    revision: Revision,
+    messages: Vec<Message>,
+}
+
+/// One branch's own messages.
+struct Own {
+    fork: Option<ForkPoint>,
+    revision: Revision,
+    messages: Vec<Message>,
+}
+
+impl History {
+    pub(crate) async fn load(branch: BranchKey, log: &dyn EventLog) -> Result<History, LoadError> {
+        let own = read(branch, Revision::NONE, u64::MAX, log).await?;
+        let revision = own.revision;
+        let mut parts = vec![own.messages];
+        let mut next = own.fork;
+        while let Some(fork) = next.filter(|_| parts.len() <= MAX_BRANCHES) {
+            let parent = BranchKey { branch: BranchId(fork.parent.0), ..branch };
+            let shared = read(parent, Revision::NONE, fork.own_messages, log).await?;
+            parts.push(shared.messages);
+            // What shares nothing is a root of its own.
+            next = shared.fork.filter(|_| fork.after.is_some());
+        }
+        let messages = parts.into_iter().rev().flatten().collect();
+        Ok(History { branch, revision, messages })
+    }
+
+    /// Adds what was appended since, and returns the whole.
+    pub(crate) async fn refresh(&mut self, log: &dyn EventLog) -> Result<&[Message], LoadError> {
+        let more = read(self.branch, self.revision, u64::MAX, log).await?;
+        self.messages.extend(more.messages);
+        self.revision = more.revision;
+        Ok(&self.messages)
+    }
+}
+
+/// The branch's own messages after a revision, at most `limit` of them.
+async fn read(
+    branch: BranchKey,
+    after: Revision,
+    limit: u64,
+    log: &dyn EventLog,
+) -> Result<Own, LoadError> {
+    let mut own = Own { fork: None, revision: after, messages: vec![] };
+    let mut events = log.read_stream(branch.branch.stream(branch.chat), after);
+    while let Some(recorded) = events.next().await {
+        let recorded = recorded?;
+        match decode(&recorded)? {
+            BranchEvent::BranchOpened(opened) => own.fork = opened.fork,
+            BranchEvent::MessageAppended(_) if own.messages.len() as u64 >= limit => break,
+            BranchEvent::MessageAppended(appended) => own.messages.push(appended.message),
+            BranchEvent::MessageQueued(_)
+            | BranchEvent::TurnStarted(_)
+            | BranchEvent::TurnEnded(_) => {}
+        }
+        own.revision = recorded.revision;
+    }
+    Ok(own)
+}
