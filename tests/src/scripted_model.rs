@@ -277,3 +277,61 @@ fn refuse(code: u16, retry_after: Option<u64>) -> HttpResponse {
     let message = format!("the script answers with {code}");
     response.json(json!({ "error": { "message": message, "type": "scripted" } }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn ask(model: &ScriptedModel) -> reqwest::Result<String> {
+        let url = format!("{}chat/completions", model.base_url());
+        let request = reqwest::Client::new().post(url).json(&json!({ "stream": true }));
+        request.send().await?.error_for_status()?.text().await
+    }
+
+    /// The events of a stream's text, put together again.
+    fn events(text: &str) -> Vec<Value> {
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        data.filter_map(|data| serde_json::from_str(data).ok()).collect()
+    }
+
+    #[tokio::test]
+    async fn the_script_is_followed_in_order() {
+        let arguments = json!({ "resource": "Projects", "limit": 12 });
+        let model = ScriptedModel::start([
+            Answer::text("One two three"),
+            Answer::call("c1", "mcp_app__app_read", &arguments),
+            Answer::Status { code: 429, retry_after: Some(1) },
+            Answer::CutOff(vec!["half".to_owned()]),
+        ]);
+        let text = ask(&model).await.unwrap();
+        assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+        let pieces = events(&text);
+        let pieces = pieces.iter().filter_map(|e| e["choices"][0]["delta"]["content"].as_str());
+        assert_eq!(pieces.collect::<Vec<_>>(), ["One ", "two ", "three"]);
+        let call = events(&ask(&model).await.unwrap());
+        let functions = call.iter().map(|e| &e["choices"][0]["delta"]["tool_calls"][0]["function"]);
+        let sent: String = functions.filter_map(|f| f["arguments"].as_str()).collect();
+        assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), arguments);
+        assert_eq!(ask(&model).await.unwrap_err().status().unwrap(), 429);
+        ask(&model).await.expect_err("the connection breaks");
+        assert_eq!(ask(&model).await.unwrap_err().status().unwrap(), 500);
+        assert_eq!(model.requests().len(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_gate_lets_one_piece_through_at_a_time() {
+        let gate = Gate::closed();
+        let pieces = vec!["a".to_owned(), "b".to_owned()];
+        let model = ScriptedModel::start([Answer::Gated(pieces, gate.clone())]);
+        let url = format!("{}chat/completions", model.base_url());
+        let request = reqwest::Client::new().post(url).json(&json!({}));
+        let mut response = request.send().await.unwrap();
+        model.asked(1).await;
+        gate.open(1);
+        let first = response.chunk().await.unwrap().unwrap();
+        assert!(String::from_utf8_lossy(&first).contains("\"a\""));
+        gate.open(1);
+        let rest = response.text().await.unwrap();
+        assert!(rest.contains("\"b\"") && rest.contains("[DONE]"), "{rest}");
+    }
+}

@@ -7,4 +7,13 @@
     reason = "a panic is how a test fails"
 )]
 
+mod conversation;
+mod crash;
+mod damage;
+mod exclusive;
+mod import;
+mod refusals;
+mod says;
+mod stdio;
 mod tidy;
+mod turn;
