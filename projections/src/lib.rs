@@ -7,9 +7,16 @@
 //! rebuilt from the log.
 
 mod error;
+mod follower;
+mod models;
 mod projections;
 mod rows;
 mod search;
+mod store;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use error::{OpenError, QueryError, WaitError};
 pub use projections::{Options, ProjectionStatus, Projections, Unfinished};

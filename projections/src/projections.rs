@@ -1,18 +1,34 @@
 //! All projections together.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scripta_events::Position;
 use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId, RunId};
 use scripta_events::log::EventLog;
+use tokio::time::{Instant, timeout_at};
 
+use crate::follower::{Follower, Progress};
+use crate::models::{
+    ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, RunModel, Runs,
+};
+use crate::search::{self, Search};
+use crate::store::Store;
 use crate::{
     BranchRow, ChatRow, MessageRow, OpenError, ProjectRow, QueryError, RunRow, SearchError,
     SearchKey, SearchPage, SearchQuery, WaitError,
 };
+
+/// Memory that sled may keep pages in, in bytes: lists and chains are read in runs, and the
+/// operating system caches the files as well.
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How often sled writes what it has in memory, in milliseconds: not for durability, only so that
+/// a restart after a crash has little to read again.
+const WRITE_EVERY_MS: u64 = 1_000;
 
 /// How the projections work.
 #[derive(Clone, Debug)]
@@ -49,6 +65,12 @@ pub struct ProjectionStatus {
 /// see a write.
 pub struct Projections {
     log: Arc<dyn EventLog>,
+    options: Options,
+    projects: Projects,
+    chats: Chats,
+    runs: Runs,
+    search: Search,
+    followers: Mutex<Vec<Follower>>,
 }
 
 impl Projections {
@@ -60,10 +82,26 @@ impl Projections {
     /// [`OpenError`], if the folder is in use or can't be written.
     pub fn open(
         log: Arc<dyn EventLog>,
-        _dir: &Path,
-        _options: Options,
+        dir: &Path,
+        options: Options,
     ) -> Result<Projections, OpenError> {
-        Ok(Projections { log })
+        std::fs::create_dir_all(dir)
+            .map_err(|source| OpenError::Folder { path: dir.to_owned(), source })?;
+        let rows = dir.join("rows");
+        let db = open_rows(&rows)?;
+        let head = *log.head().borrow();
+        let mut opening = Opening { log: &log, db, path: rows, head, followers: Vec::new() };
+        let projects = Projects(opening.model::<ProjectModel>()?);
+        let chats = Chats(opening.model::<ChatModel>()?);
+        let runs = Runs(opening.model::<RunModel>()?);
+        let (search, projection, position) = search::open(&dir.join("search"), log.clone(), head)?;
+        let mut followers = opening.followers;
+        followers.push(
+            Follower::start(search::NAME, search::VERSION, projection, log.clone(), position)
+                .map_err(|source| OpenError::Thread { name: search::NAME, source })?,
+        );
+        let followers = Mutex::new(followers);
+        Ok(Projections { log, options, projects, chats, runs, search, followers })
     }
 
     /// Waits until every projection, the message index too, has applied `position`.
@@ -71,14 +109,42 @@ impl Projections {
     /// # Errors
     ///
     /// [`WaitError`], if one has stopped before it or the time is over.
-    pub async fn reach(&self, _position: Position) -> Result<(), WaitError> {
+    pub async fn reach(&self, position: Position) -> Result<(), WaitError> {
+        let deadline = Instant::now() + self.options.wait;
+        let watches: Vec<_> = {
+            let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+            followers.iter().map(|follower| (follower.name, follower.watch())).collect()
+        };
+        for (projection, mut progress) in watches {
+            let enough = |now: &Progress| now.position >= position || now.stopped.is_some();
+            let waited = timeout_at(deadline, progress.wait_for(enough)).await;
+            // A follower that ended says no more: what it said last stands.
+            let Ok(reached) = waited.map(|now| now.ok().map(|now| now.clone())) else {
+                let reached = progress.borrow().position;
+                let waited = self.options.wait;
+                return Err(WaitError::Timeout { projection, wanted: position, reached, waited });
+            };
+            let now = reached.unwrap_or_else(|| progress.borrow().clone());
+            if now.position < position {
+                let reason = now.stopped.unwrap_or_else(|| "it was closed".into());
+                return Err(WaitError::Stopped { projection, reached: now.position, reason });
+            }
+        }
         Ok(())
     }
 
     /// Where each projection stands.
     pub fn status(&self) -> Vec<ProjectionStatus> {
-        let _ = &self.log;
-        Vec::new()
+        let head = *self.log.head().borrow();
+        let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        let each = followers.iter().map(|follower| {
+            let Progress { position, stopped } = follower.progress();
+            let (name, version) = (follower.name, follower.version);
+            let stopped =
+                stopped.map(|reason| format!("it stopped after position {position}: {reason}"));
+            ProjectionStatus { name, version, position, head, stopped }
+        });
+        each.collect()
     }
 
     /// A project.
@@ -86,8 +152,14 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`], as for every read below.
-    pub fn project(&self, _id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
-        Ok(None)
+    pub fn project(&self, id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
+        let Some(mut row) = self.projects.get(id)? else {
+            return Ok(None);
+        };
+        let (chats, newest) = self.chats.totals(id)?;
+        row.chats = chats;
+        row.last_activity = newest.unwrap_or(row.last_activity);
+        Ok(Some(row))
     }
 
     /// All projects, by name without regard to case, then by id.
@@ -96,7 +168,7 @@ impl Projections {
     ///
     /// [`QueryError`].
     pub fn project_ids(&self) -> Result<Vec<ProjectId>, QueryError> {
-        Ok(Vec::new())
+        self.projects.ids()
     }
 
     /// A chat.
@@ -104,8 +176,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn chat(&self, _id: ChatId) -> Result<Option<ChatRow>, QueryError> {
-        Ok(None)
+    pub fn chat(&self, id: ChatId) -> Result<Option<ChatRow>, QueryError> {
+        self.chats.chat(id)
     }
 
     /// The chats of a project, or all, by their last activity, newest first.
@@ -113,8 +185,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn chat_ids(&self, _project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
-        Ok(Vec::new())
+    pub fn chat_ids(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
+        self.chats.chat_ids(project)
     }
 
     /// A branch.
@@ -122,8 +194,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn branch(&self, _id: BranchId) -> Result<Option<BranchRow>, QueryError> {
-        Ok(None)
+    pub fn branch(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
+        self.chats.branch(id)
     }
 
     /// The branches of a chat, in the order they were opened: the first branch first.
@@ -131,8 +203,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn branches(&self, _chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
-        Ok(Vec::new())
+    pub fn branches(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
+        self.chats.branches(chat)
     }
 
     /// The messages that wait in a branch, in the order of their turns.
@@ -140,8 +212,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn queue(&self, _branch: BranchId) -> Result<Vec<Message>, QueryError> {
-        Ok(Vec::new())
+    pub fn queue(&self, branch: BranchId) -> Result<Vec<Message>, QueryError> {
+        self.chats.queue(branch)
     }
 
     /// A run.
@@ -149,8 +221,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn run(&self, _id: RunId) -> Result<Option<RunRow>, QueryError> {
-        Ok(None)
+    pub fn run(&self, id: RunId) -> Result<Option<RunRow>, QueryError> {
+        self.runs.get(id)
     }
 
     /// The runs that belong to all that is named, or all, newest first.
@@ -160,11 +232,11 @@ impl Projections {
     /// [`QueryError`].
     pub fn run_ids(
         &self,
-        _project: Option<ProjectId>,
-        _chat: Option<ChatId>,
-        _branch: Option<BranchId>,
+        project: Option<ProjectId>,
+        chat: Option<ChatId>,
+        branch: Option<BranchId>,
     ) -> Result<Vec<RunId>, QueryError> {
-        Ok(Vec::new())
+        self.runs.ids(project, chat, branch)
     }
 
     /// How many messages the chain of a branch has, from the root to its head; 0 for a branch that
@@ -173,8 +245,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn chain_length(&self, _branch: BranchId) -> Result<u64, QueryError> {
-        Ok(0)
+    pub fn chain_length(&self, branch: BranchId) -> Result<u64, QueryError> {
+        Ok(self.chats.branch(branch)?.map_or(0, |row| row.chain_length()))
     }
 
     /// The messages at these places of a branch's chain, in order; the first place is 1. Places that
@@ -185,10 +257,10 @@ impl Projections {
     /// [`QueryError`].
     pub fn messages(
         &self,
-        _branch: BranchId,
-        _places: RangeInclusive<u64>,
+        branch: BranchId,
+        places: RangeInclusive<u64>,
     ) -> Result<Vec<MessageRow>, QueryError> {
-        Ok(Vec::new())
+        self.chats.messages(branch, places)
     }
 
     /// A message that joined a branch; not one that is queued.
@@ -196,8 +268,8 @@ impl Projections {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn message(&self, _id: MessageId) -> Result<Option<MessageRow>, QueryError> {
-        Ok(None)
+    pub fn message(&self, id: MessageId) -> Result<Option<MessageRow>, QueryError> {
+        self.chats.message(id)
     }
 
     /// Searches the messages. The page begins after `after` and has at most `limit` hits; it
@@ -209,11 +281,11 @@ impl Projections {
     /// read.
     pub fn search(
         &self,
-        _query: &SearchQuery,
-        _after: Option<SearchKey>,
-        _limit: usize,
+        query: &SearchQuery,
+        after: Option<SearchKey>,
+        limit: usize,
     ) -> Result<SearchPage, SearchError> {
-        Ok(SearchPage { hits: Vec::new(), next: None, truncated: false })
+        self.search.page(query, after, limit, &self.projects, &self.chats)
     }
 
     /// What a restart must wake: idle branches with a queue, and runs that are not at rest.
@@ -222,12 +294,105 @@ impl Projections {
     ///
     /// [`QueryError`].
     pub fn unfinished(&self) -> Result<Unfinished, QueryError> {
-        Ok((Vec::new(), Vec::new()))
+        Ok((self.chats.waiting()?, self.runs.unfinished()?))
     }
 
     /// Stops following, and commits what was applied, so that the next start goes on from here.
     /// Reads still answer afterwards. It may be called more than once.
-    pub fn close(&self) {}
+    pub fn close(&self) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        followers.iter().for_each(Follower::ask_to_stop);
+        followers.iter_mut().for_each(Follower::stop);
+    }
+}
+
+#[cfg(test)]
+impl Projections {
+    /// All rows of all read models.
+    pub(crate) fn dump(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        [&self.projects.0, &self.chats.0, &self.runs.0]
+            .into_iter()
+            .flat_map(|store| store.dump())
+            .collect()
+    }
+
+    /// A watch of where one projection is.
+    #[allow(clippy::unwrap_used)]
+    pub(crate) fn watch(&self, name: &str) -> tokio::sync::watch::Receiver<Progress> {
+        let followers = self.followers.lock().unwrap();
+        followers.iter().find(|it| it.name == name).unwrap().watch()
+    }
+}
+
+impl Drop for Projections {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What opening the read models needs.
+struct Opening<'a> {
+    log: &'a Arc<dyn EventLog>,
+    db: sled::Db,
+    path: PathBuf,
+    head: Position,
+    followers: Vec<Follower>,
+}
+
+impl Opening<'_> {
+    /// Opens the rows of a model and begins to follow.
+    fn model<M: Model>(&mut self) -> Result<Store, OpenError> {
+        let id = self.log.id();
+        let (store, position) =
+            Store::open(&self.db, M::NAME, M::VERSION, id, self.head).map_err(|error| {
+                OpenError::Store { path: self.path.clone(), reason: error.to_string() }
+            })?;
+        let projection = ModelProjection::<M>::new(store.clone(), id, position);
+        let log = self.log.clone();
+        let follower = Follower::start(M::NAME, M::VERSION, projection, log, position)
+            .map_err(|source| OpenError::Thread { name: M::NAME, source })?;
+        self.followers.push(follower);
+        Ok(store)
+    }
+}
+
+/// Opens the folder of the rows; one that does not open is set aside, and a new one is made.
+fn open_rows(path: &Path) -> Result<sled::Db, OpenError> {
+    let reason = match try_open_rows(path) {
+        Ok(db) => return Ok(db),
+        // sled tells this by its text only.
+        Err(reason) if reason.contains("could not acquire lock") => {
+            return Err(OpenError::InUse { path: path.to_owned() });
+        }
+        Err(reason) => reason,
+    };
+    tracing::warn!(reason, "rebuilding the read models: their folder does not open");
+    set_aside(path)?;
+    try_open_rows(path).map_err(|reason| OpenError::Store { path: path.to_owned(), reason })
+}
+
+fn try_open_rows(path: &Path) -> Result<sled::Db, String> {
+    let config = sled::Config::new()
+        .path(path)
+        .cache_capacity(CACHE_BYTES)
+        .flush_every_ms(Some(WRITE_EVERY_MS));
+    // sled panics over some kinds of damage.
+    match catch_unwind(AssertUnwindSafe(|| config.open())) {
+        Ok(opened) => opened.map_err(|error| error.to_string()),
+        Err(_) => Err("its files are damaged".to_owned()),
+    }
+}
+
+/// Renames a folder that is not believed, over one that was set aside before.
+pub(crate) fn set_aside(path: &Path) -> Result<(), OpenError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    let aside = PathBuf::from(name);
+    let moved = match std::fs::remove_dir_all(&aside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::rename(path, &aside),
+    };
+    moved.map_err(|source| OpenError::Folder { path: path.to_owned(), source })
 }
 
 /// Idle branches with a queue, and runs that are not at rest.

@@ -1,11 +1,38 @@
 //! Exact substring and regular-expression search over the text of all messages.
 
+mod entry;
+mod fold;
+mod follow;
+mod index;
+mod live;
+mod need;
+mod pattern;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) use follow::SearchProjection;
+use live::Live;
+use pattern::{Matched, Pattern};
+use scan::{Scope, scan};
 use scripta_events::domain::{BranchId, ChatId, MessageId, ProjectId, Role};
+use scripta_events::log::EventLog;
 use scripta_events::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::QueryError;
+use crate::models::{Chats, Projects};
+use crate::{OpenError, QueryError};
+
+/// The name of the message index among the projections.
+pub(crate) const NAME: &str = "search";
+
+/// The version of the message index.
+pub(crate) const VERSION: u32 = index::VERSION;
 
 /// How many characters a fragment shows on either side of its match.
 pub const FRAGMENT_CONTEXT: usize = 80;
@@ -177,4 +204,106 @@ impl SearchQuery {
             until: None,
         }
     }
+}
+
+/// The message index, to be asked.
+pub(crate) struct Search {
+    live: Live,
+}
+
+/// Opens the index, and tells what follows the log for it, and from where.
+pub(crate) fn open(
+    dir: &Path,
+    log: Arc<dyn EventLog>,
+    head: Position,
+) -> Result<(Search, SearchProjection, Position), OpenError> {
+    let (live, indexer, position) = live::start(dir, log.id(), head)?;
+    let projects = HashMap::new();
+    let projection = SearchProjection { log, live: live.clone(), indexer, position, projects };
+    Ok((Search { live }, projection, position))
+}
+
+impl Search {
+    /// One page of results.
+    pub(crate) fn page(
+        &self,
+        query: &SearchQuery,
+        after: Option<SearchKey>,
+        limit: usize,
+        projects: &Projects,
+        chats: &Chats,
+    ) -> Result<SearchPage, SearchError> {
+        let pattern = Pattern::new(query)?;
+        let Some(scope) = scope(query, after, chats)? else {
+            return Ok(SearchPage { hits: Vec::new(), next: None, truncated: false });
+        };
+        let found = scan(&self.live, &pattern, &scope, limit.max(1))
+            .map_err(|reason| SearchError::Index { reason })?;
+        let hits = found.hits.iter().map(|(entry, matched)| hit(entry, matched, projects, chats));
+        let hits = hits.collect::<Result<_, _>>()?;
+        Ok(SearchPage { hits, next: found.next, truncated: found.next.is_some() })
+    }
+}
+
+/// Where a query searches; `None` if no message can be there.
+fn scope(
+    query: &SearchQuery,
+    after: Option<SearchKey>,
+    chats: &Chats,
+) -> Result<Option<Scope>, SearchError> {
+    let (mut project, mut chat) = (query.project, query.chat);
+    let mut writers = None;
+    if let Some(branch) = query.branch {
+        let row = chats.branch(branch)?.ok_or(SearchError::NoBranch { branch })?;
+        if chat.is_some_and(|wanted| wanted != row.chat) {
+            return Ok(None);
+        }
+        chat = Some(row.chat);
+        writers = Some(chats.writers(branch)?);
+    }
+    if let Some(chat) = chat {
+        let Some(row) = chats.chat(chat)? else {
+            return Ok(None);
+        };
+        if project.is_some_and(|wanted| wanted != row.project) {
+            return Ok(None);
+        }
+        project = Some(row.project);
+    }
+    if query.roles.is_empty() {
+        return Ok(None);
+    }
+    let chat = chat.map(|chat| chat.0);
+    Ok(Some(Scope {
+        after,
+        first: project.map(|project| SearchKey::first_of(project.0, chat)),
+        last: project.map(|project| SearchKey::last_of(project.0, chat)),
+        writers,
+        roles: query.roles.clone(),
+        since: query.since,
+        until: query.until,
+    }))
+}
+
+fn hit(
+    entry: &entry::Entry,
+    matched: &Matched,
+    projects: &Projects,
+    chats: &Chats,
+) -> Result<Hit, QueryError> {
+    let SearchKey { project, chat, .. } = entry.key;
+    Ok(Hit {
+        key: entry.key,
+        project,
+        project_name: projects.get(project)?.map(|row| row.name).unwrap_or_default(),
+        chat,
+        chat_title: chats.chat(chat)?.map(|row| row.title).unwrap_or_default(),
+        branch: entry.branch,
+        branch_title: chats.branch(entry.branch)?.and_then(|row| row.title),
+        message: entry.message,
+        role: entry.role,
+        time: entry.time,
+        fragment: matched.fragment.clone(),
+        match_count: matched.count,
+    })
 }

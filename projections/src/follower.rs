@@ -1,0 +1,245 @@
+//! Following the log: batches of events, in order, on a thread of their own.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use scripta_events::Position;
+use scripta_events::codec::DecodeError;
+use scripta_events::log::{EventLog, Filter, ReadError, Recorded};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::QueryError;
+
+/// The most events in a batch: a commit of a sled tree of this size takes a few milliseconds.
+const MAX_BATCH_EVENTS: usize = 1_024;
+
+/// The payload bytes after which a batch takes no more events: a bound on its memory.
+const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+/// What is made of the events.
+pub(crate) trait Projection: Send + 'static {
+    /// Applies events that follow each other without a gap, and tells how far it came: on an
+    /// error, up to which position the events before the bad one are applied.
+    async fn apply(&mut self, batch: &[Recorded]) -> Result<(), Halt>;
+
+    /// Commits what was applied; called once, when the following ends.
+    fn finish(&mut self) -> Result<(), ApplyError>;
+}
+
+/// An event that could not be applied.
+#[derive(Debug)]
+pub(crate) struct Halt {
+    /// The last position that was applied.
+    pub(crate) applied: Position,
+    /// What is wrong with the one after it.
+    pub(crate) error: ApplyError,
+}
+
+/// Why a projection stops.
+#[derive(Debug, Error)]
+pub(crate) enum ApplyError {
+    /// The event is not known here, or not readable.
+    #[error("{}: {}", .0, .0.source)]
+    Decode(DecodeError),
+    /// The event contradicts the events before it.
+    #[error("the event at position {position} does not fit what was before it: {reason}")]
+    Inconsistent { position: Position, reason: String },
+    /// Positions are missing.
+    #[error("positions {expected} to {found} are missing (the last given was {found})")]
+    Gap { expected: Position, found: Position },
+    /// Positions come again.
+    #[error("position {found} came when {expected} was next")]
+    Overlap { expected: Position, found: Position },
+    /// The log could not be read.
+    #[error("the log can't be read: {0}")]
+    Log(ReadError),
+    /// The log ended.
+    #[error("the log was closed")]
+    Ended,
+    /// The rows could not be read or written.
+    #[error("{0}{cause}", cause = cause(.0))]
+    Rows(QueryError),
+    /// The message index could not be written.
+    #[error("the message index can't be written: {0}")]
+    Index(String),
+    /// The code itself failed.
+    #[error("its code failed at an event after position {0}; this is a fault of this program")]
+    Panicked(Position),
+}
+
+/// Where a follower is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The last position that was applied.
+    pub(crate) position: Position,
+    /// Why it went no further.
+    pub(crate) stopped: Option<Arc<str>>,
+}
+
+/// A projection that follows the log on its own thread.
+pub(crate) struct Follower {
+    pub(crate) name: &'static str,
+    pub(crate) version: u32,
+    progress: watch::Receiver<Progress>,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Follower {
+    /// Begins to follow the log after `position`.
+    pub(crate) fn start<P: Projection>(
+        name: &'static str,
+        version: u32,
+        projection: P,
+        log: Arc<dyn EventLog>,
+        position: Position,
+    ) -> std::io::Result<Follower> {
+        let (progress, watching) = watch::channel(Progress { position, stopped: None });
+        let (stop, stopping) = watch::channel(false);
+        // A runtime of its own drives whatever the log's streams need, on this thread only.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut task = Task { name, projection, position, progress, stopping };
+        let thread = std::thread::Builder::new()
+            .name(format!("projection-{name}"))
+            .spawn(move || runtime.block_on(task.run(log)))?;
+        Ok(Follower { name, version, progress: watching, stop, thread: Some(thread) })
+    }
+
+    /// Where it is now.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.borrow().clone()
+    }
+
+    /// A watch of where it is.
+    pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// Asks it to end, without waiting.
+    pub(crate) fn ask_to_stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Ends it and waits until it has committed what it applied.
+    pub(crate) fn stop(&mut self) {
+        self.ask_to_stop();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!(projection = self.name, "the thread of a projection failed");
+        }
+    }
+}
+
+struct Task<P> {
+    name: &'static str,
+    projection: P,
+    position: Position,
+    progress: watch::Sender<Progress>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl<P: Projection> Task<P> {
+    /// Follows until it is asked to stop or can't go on, and says why.
+    async fn run(&mut self, log: Arc<dyn EventLog>) {
+        let followed = AssertUnwindSafe(self.follow(log)).catch_unwind().await;
+        let result = followed.unwrap_or_else(|_| Err(ApplyError::Panicked(self.position)));
+        // What was applied before a failure is kept, too: it describes its own position.
+        let finished = self.projection.finish();
+        if let Err(error) = result.and(finished) {
+            let reason = error.to_string();
+            let position = self.position.0;
+            tracing::error!(projection = self.name, position, reason, "a projection stopped");
+            self.publish(Some(reason.into()));
+        }
+    }
+
+    async fn follow(&mut self, log: Arc<dyn EventLog>) -> Result<(), ApplyError> {
+        let mut stopping = self.stopping.clone();
+        let mut events = log.read_all(self.position, Filter::default());
+        loop {
+            let first = tokio::select! {
+                biased;
+                _ = stopping.wait_for(|stop| *stop) => return Ok(()),
+                first = events.next() => first.ok_or(ApplyError::Ended)?,
+            };
+            let (batch, failure) = fill(first, &mut events);
+            self.check_order(&batch)?;
+            if let Err(Halt { applied, error }) = self.projection.apply(&batch).await {
+                self.position = applied;
+                return Err(error);
+            }
+            if let Some(last) = batch.last() {
+                self.position = last.position;
+                self.publish(None);
+            }
+            failure.map_or(Ok(()), |error| Err(ApplyError::Log(error)))?;
+        }
+    }
+
+    fn check_order(&self, batch: &[Recorded]) -> Result<(), ApplyError> {
+        let mut expected = self.position.next();
+        for event in batch {
+            let found = event.position;
+            if found > expected {
+                return Err(ApplyError::Gap { expected, found });
+            }
+            if found < expected {
+                return Err(ApplyError::Overlap { expected, found });
+            }
+            expected = found.next();
+        }
+        Ok(())
+    }
+
+    fn publish(&self, stopped: Option<Arc<str>>) {
+        self.progress.send_replace(Progress { position: self.position, stopped });
+    }
+}
+
+/// The first event and those that are ready behind it, within the bounds of a batch; and the error
+/// that ended them.
+fn fill(
+    first: Result<Recorded, ReadError>,
+    events: &mut BoxStream<'static, Result<Recorded, ReadError>>,
+) -> (Vec<Recorded>, Option<ReadError>) {
+    let mut batch = Vec::new();
+    let mut bytes = 0_usize;
+    let mut next = Some(first);
+    while let Some(item) = next {
+        match item {
+            Ok(event) => {
+                bytes = bytes.saturating_add(event.payload.len());
+                batch.push(event);
+            }
+            Err(error) => return (batch, Some(error)),
+        }
+        if batch.len() >= MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES {
+            break;
+        }
+        // An end of the stream is met again, and told, by the next wait.
+        next = events.next().now_or_never().flatten();
+    }
+    (batch, None)
+}
+
+fn cause(error: &QueryError) -> String {
+    let source = std::error::Error::source(error);
+    source.map(|source| format!(": {source}")).unwrap_or_default()
+}
+
+impl From<QueryError> for ApplyError {
+    fn from(error: QueryError) -> ApplyError {
+        ApplyError::Rows(error)
+    }
+}
+
+impl From<DecodeError> for ApplyError {
+    fn from(error: DecodeError) -> ApplyError {
+        ApplyError::Decode(error)
+    }
+}

@@ -1,0 +1,353 @@
+//! The read model of chats, with their branches and messages: in one tree, since they are read
+//! together and one event changes several of them.
+
+mod read;
+
+pub(crate) use read::Chats;
+use scripta_events::codec;
+use scripta_events::domain::{
+    BRANCH, BranchEvent, BranchId, BranchOpened, CHAT, ChatCreated, ChatEvent, ChatId, ForkPoint,
+    Message, MessageId, ProjectId, RunId, TurnOutcome,
+};
+use scripta_events::log::Recorded;
+use scripta_events::{Position, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::keys::Key;
+use super::{Model, inconsistent};
+use crate::follower::ApplyError;
+use crate::store::Batch;
+use crate::{BranchRow, BranchStatus, ChatRow, MessageRow, QueryError};
+
+/// `c` chat -> [`ChatRow`].
+fn chat_key(id: ChatId) -> Vec<u8> {
+    Key::of(b'c').id(id.0).done()
+}
+
+/// `b` branch -> [`BranchRow`].
+fn branch_key(id: BranchId) -> Vec<u8> {
+    Key::of(b'b').id(id.0).done()
+}
+
+/// `o` chat, position of its opening -> branch: a chat's branches in their order.
+fn opened_key(chat: ChatId, opened: Position) -> Vec<u8> {
+    Key::of(b'o').id(chat.0).rising(opened.0).done()
+}
+
+/// `m` branch, number among its own from 1 -> [`MessageRow`].
+fn message_key(branch: BranchId, number: u64) -> Vec<u8> {
+    Key::of(b'm').id(branch.0).rising(number).done()
+}
+
+/// `i` message -> [`Place`].
+fn place_key(id: MessageId) -> Vec<u8> {
+    Key::of(b'i').id(id.0).done()
+}
+
+/// `q` branch, message -> [`Message`]: what waits.
+fn queued_key(branch: BranchId, id: MessageId) -> Vec<u8> {
+    Key::of(b'q').id(branch.0).id(id.0).done()
+}
+
+/// `w` chat, branch -> nothing: idle branches with a queue, which a restart wakes.
+fn waiting_key(chat: ChatId, branch: BranchId) -> Vec<u8> {
+    Key::of(b'w').id(chat.0).id(branch.0).done()
+}
+
+/// The listings by last activity, newest first: `a` of all, `p` of a project.
+fn activity_keys(row: &ChatRow) -> [Vec<u8>; 2] {
+    [
+        Key::of(b'a').newest(row.last_activity).id(row.id.0).done(),
+        Key::of(b'p').id(row.project.0).newest(row.last_activity).id(row.id.0).done(),
+    ]
+}
+
+/// `t` project -> how many chats it has.
+fn total_key(project: ProjectId) -> Vec<u8> {
+    Key::of(b't').id(project.0).done()
+}
+
+/// Where a message is kept.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Place {
+    branch: BranchId,
+    number: u64,
+}
+
+/// What events make of chats, branches and messages.
+pub(crate) struct ChatModel;
+
+impl Model for ChatModel {
+    const NAME: &'static str = "chats";
+    const VERSION: u32 = 1;
+
+    fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+        match event.stream.category {
+            CHAT => apply_chat(batch, event),
+            BRANCH => apply_branch(batch, event),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn apply_chat(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+    match codec::decode(event)? {
+        ChatEvent::ChatCreated(created) => Ok(create_chat(batch, event, created)?),
+        ChatEvent::ChatRenamed(renamed) => change_chat(batch, event, event.stream.id, |row| {
+            row.title = renamed.title;
+            row.revision = row.revision.saturating_add(1);
+        }),
+        // The branch's own first event tells the rest; its title and fork stand there too.
+        ChatEvent::BranchForked(_) => change_chat(batch, event, event.stream.id, |_| {}),
+    }
+}
+
+/// Makes the rows of a chat and of its first branch, which is there as soon as the chat is.
+fn create_chat(
+    batch: &mut Batch<'_>,
+    event: &Recorded,
+    created: ChatCreated,
+) -> Result<(), QueryError> {
+    let row = ChatRow {
+        id: created.chat,
+        project: created.project,
+        title: created.title,
+        connection: created.connection,
+        model: created.model,
+        source: created.source,
+        revision: 1,
+        created_at: event.time,
+        last_activity: event.time,
+        branches: 1,
+        running: 0,
+        messages: 0,
+        position: event.position,
+    };
+    for key in activity_keys(&row) {
+        batch.put(key, &())?;
+    }
+    let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
+    batch.put(total_key(row.project), &total.saturating_add(1))?;
+    batch.put(chat_key(row.id), &row)?;
+    let first = new_branch(event, row.id.first_branch(), row.id, row.project);
+    open_branch(batch, event, &first)
+}
+
+fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+    let id = BranchId(event.stream.id);
+    let known = batch.get::<BranchRow>(&branch_key(id))?;
+    let decoded = match (codec::decode(event)?, known) {
+        (BranchEvent::BranchOpened(opened), known) => return open(batch, event, opened, known),
+        (decoded, Some(row)) => (decoded, row),
+        (_, None) => return Err(inconsistent(event, format!("branch {id} was never opened"))),
+    };
+    let (decoded, row) = decoded;
+    let change = Change { event, row };
+    match decoded {
+        // Handled before a row is needed.
+        BranchEvent::BranchOpened(_) => Ok(()),
+        BranchEvent::MessageQueued(queued) => change.queue(batch, &queued.message),
+        BranchEvent::MessageAppended(appended) => change.append(batch, appended.message),
+        BranchEvent::TurnStarted(started) => change.start_turn(batch, started.run, started.message),
+        BranchEvent::TurnEnded(ended) => change.end_turn(batch, ended.run, ended.outcome),
+    }
+}
+
+/// Opens a branch. A chat's first branch has its row since the chat was made.
+fn open(
+    batch: &mut Batch<'_>,
+    event: &Recorded,
+    opened: BranchOpened,
+    known: Option<BranchRow>,
+) -> Result<(), ApplyError> {
+    match (opened.fork, known) {
+        (None, Some(mut row)) if row.own == 0 && row.fork.is_none() => {
+            row.title = opened.title;
+            row.position = event.position;
+            batch.put(branch_key(row.id), &row)?;
+            change_chat(batch, event, event.stream.root.0, |_| {})
+        }
+        (_, Some(row)) => Err(inconsistent(event, format!("branch {} is opened again", row.id))),
+        (fork, None) => {
+            let mut row = new_branch(event, opened.branch, opened.chat, opened.project);
+            row.title = opened.title;
+            row.fork = fork;
+            if let Some(fork) = fork {
+                row.inherited = inherited(batch, event, &fork)?;
+                row.head = fork.after;
+            }
+            open_branch(batch, event, &row)?;
+            change_chat(batch, event, event.stream.root.0, |chat| {
+                chat.branches = chat.branches.saturating_add(1);
+            })
+        }
+    }
+}
+
+/// How many messages a fork shares.
+fn inherited(batch: &Batch<'_>, event: &Recorded, fork: &ForkPoint) -> Result<u64, ApplyError> {
+    if fork.after.is_none() {
+        return Ok(0);
+    }
+    let parent = fork.parent;
+    let Some(row) = batch.get::<BranchRow>(&branch_key(parent))? else {
+        return Err(inconsistent(event, format!("its parent {parent} was never opened")));
+    };
+    if fork.own_messages > row.own {
+        let (wanted, own) = (fork.own_messages, row.own);
+        let reason = format!("it shares {wanted} messages of {parent}, which has {own}");
+        return Err(inconsistent(event, reason));
+    }
+    Ok(row.inherited.saturating_add(fork.own_messages))
+}
+
+fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) -> BranchRow {
+    BranchRow {
+        id,
+        chat,
+        project,
+        title: None,
+        fork: None,
+        created_at: event.time,
+        last_activity: event.time,
+        inherited: 0,
+        own: 0,
+        head: None,
+        queue: Vec::new(),
+        turn: None,
+        last: None,
+        position: event.position,
+    }
+}
+
+fn open_branch(batch: &mut Batch<'_>, event: &Recorded, row: &BranchRow) -> Result<(), QueryError> {
+    batch.put(opened_key(row.chat, event.position), &row.id)?;
+    batch.put(branch_key(row.id), row)
+}
+
+/// Changes the row of a chat, and its place in the listings if its activity moved.
+fn change_chat(
+    batch: &mut Batch<'_>,
+    event: &Recorded,
+    id: Uuid,
+    change: impl FnOnce(&mut ChatRow),
+) -> Result<(), ApplyError> {
+    let id = ChatId(id);
+    let Some(mut row) = batch.get::<ChatRow>(&chat_key(id))? else {
+        return Err(inconsistent(event, format!("chat {id} was never made")));
+    };
+    let before = activity_keys(&row);
+    change(&mut row);
+    row.position = event.position;
+    let after = activity_keys(&row);
+    if before != after {
+        before.into_iter().for_each(|key| batch.remove(key));
+        for key in after {
+            batch.put(key, &())?;
+        }
+    }
+    Ok(batch.put(chat_key(id), &row)?)
+}
+
+/// A change of a branch by one event.
+struct Change<'a> {
+    event: &'a Recorded,
+    row: BranchRow,
+}
+
+impl Change<'_> {
+    fn queue(mut self, batch: &mut Batch<'_>, message: &Message) -> Result<(), ApplyError> {
+        if !self.row.queue.contains(&message.id) {
+            self.row.queue.push(message.id);
+        }
+        batch.put(queued_key(self.row.id, message.id), message)?;
+        let time = self.activity(message);
+        self.row.last_activity = self.row.last_activity.max(time);
+        self.finish(batch, |chat| chat.last_activity = chat.last_activity.max(time))
+    }
+
+    fn append(mut self, batch: &mut Batch<'_>, message: Message) -> Result<(), ApplyError> {
+        let id = message.id;
+        let row = &mut self.row;
+        row.own = row.own.saturating_add(1);
+        if row.queue.contains(&id) {
+            row.queue.retain(|queued| *queued != id);
+            batch.remove(queued_key(row.id, id));
+        }
+        let stored = MessageRow {
+            project: row.project,
+            chat: row.chat,
+            branch: row.id,
+            parent: row.head.replace(id),
+            place: row.chain_length(),
+            position: self.event.position,
+            message,
+        };
+        batch.put(message_key(row.id, row.own), &stored)?;
+        batch.put(place_key(id), &Place { branch: row.id, number: row.own })?;
+        let time = self.activity(&stored.message);
+        let row = &mut self.row;
+        row.last_activity = moved(row.own == 1, row.last_activity, time);
+        self.finish(batch, |chat| {
+            chat.messages = chat.messages.saturating_add(1);
+            chat.last_activity = moved(chat.messages == 1, chat.last_activity, time);
+        })
+    }
+
+    fn start_turn(
+        mut self,
+        batch: &mut Batch<'_>,
+        run: RunId,
+        message: MessageId,
+    ) -> Result<(), ApplyError> {
+        if let Some((going, _)) = self.row.turn {
+            return Err(inconsistent(self.event, format!("the turn of run {going} is going")));
+        }
+        self.row.turn = Some((run, message));
+        self.finish(batch, |chat| chat.running = chat.running.saturating_add(1))
+    }
+
+    fn end_turn(
+        mut self,
+        batch: &mut Batch<'_>,
+        run: RunId,
+        outcome: TurnOutcome,
+    ) -> Result<(), ApplyError> {
+        if self.row.turn.is_none_or(|(going, _)| going != run) {
+            return Err(inconsistent(self.event, format!("no turn of run {run} is going")));
+        }
+        self.row.turn = None;
+        self.row.last = Some((run, outcome));
+        self.finish(batch, |chat| chat.running = chat.running.saturating_sub(1))
+    }
+
+    /// When a message was made; an import's clock is not believed beyond ours.
+    fn activity(&self, message: &Message) -> Timestamp {
+        message.created_at.min(self.event.time)
+    }
+
+    /// Writes the branch and its chat.
+    fn finish(
+        mut self,
+        batch: &mut Batch<'_>,
+        change: impl FnOnce(&mut ChatRow),
+    ) -> Result<(), ApplyError> {
+        let row = &mut self.row;
+        row.position = self.event.position;
+        let waiting = waiting_key(row.chat, row.id);
+        if row.status() == BranchStatus::Idle && !row.queue.is_empty() {
+            batch.put(waiting, &())?;
+        } else {
+            batch.remove(waiting);
+        }
+        batch.put(branch_key(row.id), row)?;
+        change_chat(batch, self.event, self.event.stream.root.0, change)
+    }
+}
+
+/// The activity after a message: the first one's time stands for itself, so that an imported
+/// conversation is as old as its messages.
+fn moved(first: bool, before: Timestamp, time: Timestamp) -> Timestamp {
+    if first { time } else { before.max(time) }
+}

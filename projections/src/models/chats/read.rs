@@ -1,0 +1,171 @@
+//! Reads of chats, branches and messages.
+
+use std::ops::RangeInclusive;
+
+use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId};
+use scripta_events::{Position, Timestamp};
+
+use super::{Place, branch_key, chat_key, message_key, place_key, queued_key, total_key};
+use crate::models::keys::{ID, Key, last_id, time_from_newest};
+use crate::store::Store;
+use crate::{BranchRow, ChatRow, MessageRow, QueryError};
+
+/// Reads of the rows.
+#[derive(Clone)]
+pub(crate) struct Chats(pub(crate) Store);
+
+/// A piece of a chain: what one branch wrote of it.
+pub(crate) struct Piece {
+    pub(crate) branch: BranchId,
+    /// The numbers among the branch's own messages, from 1.
+    pub(crate) numbers: RangeInclusive<u64>,
+}
+
+impl Chats {
+    pub(crate) fn chat(&self, id: ChatId) -> Result<Option<ChatRow>, QueryError> {
+        self.0.get(&chat_key(id))
+    }
+
+    /// The chats of a project, or all, by last activity, newest first.
+    pub(crate) fn chat_ids(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
+        let keys = self.0.keys(&listing(project));
+        keys.map(|key| {
+            let id = last_id(&key?).ok_or_else(|| self.0.malformed("a chat's key is too short"))?;
+            Ok(ChatId(id))
+        })
+        .collect()
+    }
+
+    /// How many chats a project has, and their newest activity.
+    pub(crate) fn totals(
+        &self,
+        project: ProjectId,
+    ) -> Result<(u64, Option<Timestamp>), QueryError> {
+        let count = self.0.get::<u64>(&total_key(project))?.unwrap_or(0);
+        let prefix = listing(Some(project));
+        let newest = self.0.keys(&prefix).next().transpose()?;
+        let time = newest.as_ref().and_then(|key| key.get(prefix.len()..)?.first_chunk::<8>());
+        Ok((count, time.copied().map(time_from_newest)))
+    }
+
+    pub(crate) fn branch(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
+        self.0.get(&branch_key(id))
+    }
+
+    /// The branches of a chat in the order they were opened.
+    pub(crate) fn branches(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
+        let mut rows = Vec::new();
+        for id in self.0.rows::<BranchId>(&Key::of(b'o').id(chat.0).done()) {
+            rows.extend(self.branch(id?)?);
+        }
+        Ok(rows)
+    }
+
+    /// What waits in a branch, in the order of the turns.
+    pub(crate) fn queue(&self, branch: BranchId) -> Result<Vec<Message>, QueryError> {
+        let ids = self.branch(branch)?.map(|row| row.queue).unwrap_or_default();
+        let mut messages = Vec::with_capacity(ids.len());
+        for id in ids {
+            // One that left the queue between the two reads is not waiting.
+            messages.extend(self.0.get::<Message>(&queued_key(branch, id))?);
+        }
+        Ok(messages)
+    }
+
+    pub(crate) fn message(&self, id: MessageId) -> Result<Option<MessageRow>, QueryError> {
+        match self.0.get::<Place>(&place_key(id))? {
+            Some(place) => self.0.get(&message_key(place.branch, place.number)),
+            None => Ok(None),
+        }
+    }
+
+    /// The messages at these places of a chain, from 1, in order.
+    pub(crate) fn messages(
+        &self,
+        branch: BranchId,
+        places: RangeInclusive<u64>,
+    ) -> Result<Vec<MessageRow>, QueryError> {
+        let mut rows = Vec::new();
+        for piece in self.pieces(branch, places)? {
+            let (first, last) = piece.numbers.into_inner();
+            let from = message_key(piece.branch, first);
+            let to = message_key(piece.branch, last);
+            for row in self.0.range(from, to) {
+                rows.push(row?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Each branch that wrote a part of a chain, from the root, with the position of the last
+    /// message it shares; no bound for the branch itself.
+    pub(crate) fn writers(
+        &self,
+        branch: BranchId,
+    ) -> Result<Vec<(BranchId, Option<Position>)>, QueryError> {
+        let mut writers = vec![];
+        for piece in self.pieces(branch, 1..=u64::MAX)? {
+            if piece.branch == branch {
+                continue;
+            }
+            let last = message_key(piece.branch, *piece.numbers.end());
+            let row = self.0.get::<MessageRow>(&last)?;
+            let row = row.ok_or_else(|| self.0.malformed("a message of a chain is missing"))?;
+            writers.push((piece.branch, Some(row.position)));
+        }
+        writers.push((branch, None));
+        Ok(writers)
+    }
+
+    /// The pieces of a chain at these places, from the root. It goes up from branch to parent,
+    /// and no further than the first place asks for.
+    fn pieces(
+        &self,
+        branch: BranchId,
+        places: RangeInclusive<u64>,
+    ) -> Result<Vec<Piece>, QueryError> {
+        let (first, mut last) = places.into_inner();
+        let first = first.max(1);
+        let mut pieces = Vec::new();
+        let mut next = self.branch(branch)?;
+        while let Some(row) = next {
+            last = last.min(row.chain_length());
+            let from = first.max(row.inherited.saturating_add(1));
+            if from <= last {
+                let numbers = (from - row.inherited)..=(last - row.inherited);
+                pieces.push(Piece { branch: row.id, numbers });
+            }
+            last = last.min(row.inherited);
+            next = match row.fork {
+                Some(fork) if first <= last => {
+                    let parent = self.branch(fork.parent)?;
+                    Some(parent.ok_or_else(|| self.0.malformed("a parent branch is missing"))?)
+                }
+                _ => None,
+            };
+        }
+        pieces.reverse();
+        Ok(pieces)
+    }
+
+    /// Idle branches with a queue.
+    pub(crate) fn waiting(&self) -> Result<Vec<(ChatId, BranchId)>, QueryError> {
+        let keys = self.0.keys(b"w");
+        keys.map(|key| {
+            let key = key?;
+            let both = key.get(..=ID).and_then(last_id).zip(last_id(&key));
+            let (chat, branch) =
+                both.ok_or_else(|| self.0.malformed("a branch's key is too short"))?;
+            Ok((ChatId(chat), BranchId(branch)))
+        })
+        .collect()
+    }
+}
+
+/// The prefix of the listing of a project's chats, or of all.
+fn listing(project: Option<ProjectId>) -> Vec<u8> {
+    match project {
+        Some(project) => Key::of(b'p').id(project.0).done(),
+        None => Key::of(b'a').done(),
+    }
+}

@@ -1,0 +1,82 @@
+//! Keys of rows: a letter for the kind of row, then ids and numbers that sort as they should.
+
+use scripta_events::Timestamp;
+use uuid::Uuid;
+
+/// The length of an id in a key, in bytes.
+pub(super) const ID: usize = 16;
+
+/// A key that is being put together.
+pub(super) struct Key(Vec<u8>);
+
+impl Key {
+    /// A key of rows of one kind.
+    pub(super) fn of(kind: u8) -> Key {
+        Key(vec![kind])
+    }
+
+    pub(super) fn id(mut self, id: Uuid) -> Key {
+        self.0.extend_from_slice(id.as_bytes());
+        self
+    }
+
+    /// A number; smaller ones first.
+    pub(super) fn rising(mut self, number: u64) -> Key {
+        self.0.extend_from_slice(&number.to_be_bytes());
+        self
+    }
+
+    /// A number; greater ones first.
+    pub(super) fn falling(self, number: u64) -> Key {
+        self.rising(!number)
+    }
+
+    /// A time; newer ones first.
+    pub(super) fn newest(self, time: Timestamp) -> Key {
+        self.falling(time_bits(time))
+    }
+
+    /// A text without regard to case, and an end that sorts before any longer text.
+    pub(super) fn text(mut self, text: &str) -> Key {
+        self.0.extend_from_slice(text.to_lowercase().replace('\0', " ").as_bytes());
+        self.0.push(0);
+        self
+    }
+
+    pub(super) fn done(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// The bits of a time as a number that sorts as the time does.
+fn time_bits(time: Timestamp) -> u64 {
+    time.0.cast_unsigned() ^ (1 << 63)
+}
+
+/// The time in the bytes of [`Key::newest`].
+pub(super) fn time_from_newest(bytes: [u8; 8]) -> Timestamp {
+    let bits = !u64::from_be_bytes(bytes) ^ (1 << 63);
+    Timestamp(bits.cast_signed())
+}
+
+/// The id at the end of a key.
+pub(super) fn last_id(key: &[u8]) -> Option<Uuid> {
+    let bytes = key.last_chunk::<ID>()?;
+    Some(Uuid::from_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_times_have_smaller_keys_and_come_back() {
+        let times = [i64::MIN, -5, 0, 7, i64::MAX].map(Timestamp);
+        let keys = times.map(|time| Key::of(b'a').newest(time).done());
+        assert!(keys.is_sorted_by(|left, right| left > right));
+        for (time, key) in times.iter().zip(&keys) {
+            let bytes = key.last_chunk::<8>().copied();
+            assert_eq!(bytes.map(time_from_newest), Some(*time));
+        }
+    }
+}

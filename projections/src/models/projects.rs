@@ -1,0 +1,78 @@
+//! The read model of projects.
+
+use scripta_events::codec;
+use scripta_events::domain::{PROJECT, ProjectCreated, ProjectEvent, ProjectId};
+use scripta_events::log::Recorded;
+
+use super::Model;
+use super::keys::{Key, last_id};
+use crate::follower::ApplyError;
+use crate::store::{Batch, Store};
+use crate::{ProjectRow, QueryError};
+
+/// `p` project -> [`ProjectRow`], without what its chats tell.
+fn row_key(id: ProjectId) -> Vec<u8> {
+    Key::of(b'p').id(id.0).done()
+}
+
+/// `n` name, project -> nothing: the listing.
+fn name_key(name: &str, id: ProjectId) -> Vec<u8> {
+    Key::of(b'n').text(name).id(id.0).done()
+}
+
+/// What events make of projects.
+pub(crate) struct ProjectModel;
+
+impl Model for ProjectModel {
+    const NAME: &'static str = "projects";
+    const VERSION: u32 = 1;
+
+    fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+        if event.stream.category != PROJECT {
+            return Ok(());
+        }
+        match codec::decode(event)? {
+            ProjectEvent::ProjectCreated(created) => Ok(create(batch, event, created)?),
+        }
+    }
+}
+
+fn create(
+    batch: &mut Batch<'_>,
+    event: &Recorded,
+    created: ProjectCreated,
+) -> Result<(), QueryError> {
+    let id = created.project;
+    let row = ProjectRow {
+        id,
+        name: created.name,
+        directories: created.directories,
+        revision: 1,
+        created_at: event.time,
+        chats: 0,
+        last_activity: event.time,
+        position: event.position,
+    };
+    batch.put(name_key(&row.name, id), &())?;
+    batch.put(row_key(id), &row)
+}
+
+/// Reads of the rows.
+#[derive(Clone)]
+pub(crate) struct Projects(pub(crate) Store);
+
+impl Projects {
+    /// The row, without what its chats tell.
+    pub(crate) fn get(&self, id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
+        self.0.get(&row_key(id))
+    }
+
+    pub(crate) fn ids(&self) -> Result<Vec<ProjectId>, QueryError> {
+        let keys = self.0.keys(b"n");
+        keys.map(|key| {
+            let id = last_id(&key?).ok_or_else(|| self.0.malformed("a name's key is too short"))?;
+            Ok(ProjectId(id))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! The read model of runs.
+
+use scripta_events::codec;
+use scripta_events::domain::{
+    BranchId, ChatId, ProjectId, RUN, RunEvent, RunId, RunStarted, ToolCall, Usage,
+};
+use scripta_events::log::Recorded;
+
+use super::keys::{ID, Key, last_id};
+use super::{Model, inconsistent};
+use crate::follower::ApplyError;
+use crate::store::{Batch, Store};
+use crate::{CurrentCall, QueryError, RunRow, RunStatus};
+
+/// `r` run -> [`RunRow`].
+fn row_key(id: RunId) -> Vec<u8> {
+    Key::of(b'r').id(id.0).done()
+}
+
+/// `u` chat, run -> nothing: runs that are not at rest.
+fn unfinished_key(chat: ChatId, id: RunId) -> Vec<u8> {
+    Key::of(b'u').id(chat.0).id(id.0).done()
+}
+
+/// The listings, newest first: `a` of all; `p`, `c` and `b` of a project, a chat, a branch.
+fn listing_keys(row: &RunRow) -> [Vec<u8>; 4] {
+    let place = row.started_position.0;
+    let id = row.id.0;
+    [
+        Key::of(b'a').falling(place).id(id).done(),
+        Key::of(b'p').id(row.project.0).falling(place).id(id).done(),
+        Key::of(b'c').id(row.chat.0).falling(place).id(id).done(),
+        Key::of(b'b').id(row.branch.0).falling(place).id(id).done(),
+    ]
+}
+
+/// What events make of runs.
+pub(crate) struct RunModel;
+
+impl Model for RunModel {
+    const NAME: &'static str = "runs";
+    const VERSION: u32 = 1;
+
+    fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+        if event.stream.category != RUN {
+            return Ok(());
+        }
+        let id = RunId(event.stream.id);
+        let decoded = match codec::decode(event)? {
+            RunEvent::RunStarted(started) => return Ok(start(batch, event, started)?),
+            other => other,
+        };
+        let Some(mut row) = batch.get::<RunRow>(&row_key(id))? else {
+            return Err(inconsistent(event, format!("run {id} was never started")));
+        };
+        evolve(&mut row, decoded);
+        row.updated_at = event.time;
+        row.position = event.position;
+        if row.status.is_at_rest() && row.ended_at.is_none() {
+            row.ended_at = Some(event.time);
+            row.call = None;
+            batch.remove(unfinished_key(row.chat, id));
+        }
+        Ok(batch.put(row_key(id), &row)?)
+    }
+}
+
+fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) -> Result<(), QueryError> {
+    let row = RunRow {
+        id: started.run,
+        project: started.project,
+        chat: started.chat,
+        branch: started.branch,
+        message: started.message,
+        connection: started.connection,
+        model: started.model,
+        submitter: started.submitter,
+        status: RunStatus::Queued,
+        tools: 0,
+        step: 0,
+        calls: 0,
+        calls_finished: 0,
+        call: None,
+        step_calls: Vec::new(),
+        usage: Usage::default(),
+        started_at: event.time,
+        updated_at: event.time,
+        ended_at: None,
+        started_position: event.position,
+        position: event.position,
+    };
+    for key in listing_keys(&row) {
+        batch.put(key, &())?;
+    }
+    batch.put(unfinished_key(row.chat, row.id), &())?;
+    batch.put(row_key(row.id), &row)
+}
+
+fn evolve(row: &mut RunRow, event: RunEvent) {
+    match event {
+        // Handled before a row exists.
+        RunEvent::RunStarted(_) => {}
+        RunEvent::ToolsetRecorded(toolset) => {
+            row.status = RunStatus::Running;
+            row.tools = toolset.tools.len() as u64;
+        }
+        RunEvent::ModelStepStarted(started) => {
+            row.status = RunStatus::Running;
+            row.step = started.step;
+            (row.calls, row.calls_finished) = (0, 0);
+            row.step_calls = Vec::new();
+            row.call = None;
+        }
+        RunEvent::ModelAnswered(answered) => {
+            row.step = answered.step;
+            row.step_calls = answered.calls.into_iter().map(current_call).collect();
+            row.calls = u32::try_from(row.step_calls.len()).unwrap_or(u32::MAX);
+            row.calls_finished = 0;
+            if let Some(usage) = answered.usage {
+                row.usage.input = sum(row.usage.input, usage.input);
+                row.usage.output = sum(row.usage.output, usage.output);
+            }
+        }
+        RunEvent::ToolCallStarted(started) => {
+            let index = usize::try_from(started.index).unwrap_or(usize::MAX);
+            row.call = row.step_calls.get(index).cloned();
+        }
+        RunEvent::ToolCallFinished(_) => {
+            row.calls_finished = row.calls_finished.saturating_add(1);
+            row.call = None;
+        }
+        RunEvent::RunCompleted(_) => row.status = RunStatus::Completed,
+        RunEvent::RunStopped(_) => row.status = RunStatus::Stopped,
+        RunEvent::RunFailed(failed) => row.status = RunStatus::Failed { reason: failed.reason },
+    }
+}
+
+fn current_call(call: ToolCall) -> CurrentCall {
+    CurrentCall { id: call.id, server: call.server, tool: call.tool }
+}
+
+/// The sum of what is known; `None` while nothing is.
+fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.saturating_add(right)),
+        (known, None) | (None, known) => known,
+    }
+}
+
+/// Reads of the rows.
+#[derive(Clone)]
+pub(crate) struct Runs(pub(crate) Store);
+
+impl Runs {
+    pub(crate) fn get(&self, id: RunId) -> Result<Option<RunRow>, QueryError> {
+        self.0.get(&row_key(id))
+    }
+
+    /// The runs that belong to all that is named, newest first.
+    pub(crate) fn ids(
+        &self,
+        project: Option<ProjectId>,
+        chat: Option<ChatId>,
+        branch: Option<BranchId>,
+    ) -> Result<Vec<RunId>, QueryError> {
+        // The narrowest listing; what is wider is checked on the rows.
+        let (prefix, check) = match (project, chat, branch) {
+            (_, _, Some(branch)) => {
+                (Key::of(b'b').id(branch.0).done(), project.is_some() || chat.is_some())
+            }
+            (_, Some(chat), None) => (Key::of(b'c').id(chat.0).done(), project.is_some()),
+            (Some(project), None, None) => (Key::of(b'p').id(project.0).done(), false),
+            (None, None, None) => (Key::of(b'a').done(), false),
+        };
+        let mut ids = Vec::new();
+        for key in self.0.keys(&prefix) {
+            let id =
+                RunId(last_id(&key?).ok_or_else(|| self.0.malformed("a run's key is too short"))?);
+            let belongs = |row: &RunRow| {
+                project.is_none_or(|wanted| row.project == wanted)
+                    && chat.is_none_or(|wanted| row.chat == wanted)
+            };
+            if !check || self.get(id)?.as_ref().is_some_and(belongs) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The runs that are not at rest.
+    pub(crate) fn unfinished(&self) -> Result<Vec<(ChatId, RunId)>, QueryError> {
+        let keys = self.0.keys(b"u");
+        keys.map(|key| {
+            let key = key?;
+            let chat = key.get(..=ID).and_then(last_id);
+            let both = chat.zip(last_id(&key));
+            let (chat, run) = both.ok_or_else(|| self.0.malformed("a run's key is too short"))?;
+            Ok((ChatId(chat), RunId(run)))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,200 @@
+//! Histories for the tests of this crate.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use scripta_events::codec::Event;
+use scripta_events::domain::*;
+use scripta_events::log::memory::MemoryLog;
+use scripta_events::log::{Append, Commit, EventData, EventLog, Expectation};
+use scripta_events::{EventType, Fingerprint, OperationId, Position, RootId, StreamId, Timestamp};
+use uuid::Uuid;
+
+use crate::{Options, Projections};
+
+/// A log that is being written.
+pub(crate) struct History {
+    pub(crate) log: MemoryLog,
+}
+
+impl History {
+    pub(crate) fn new() -> History {
+        History { log: MemoryLog::new() }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<dyn EventLog> {
+        Arc::new(self.log.clone())
+    }
+
+    pub(crate) fn open(&self, dir: &std::path::Path) -> Projections {
+        Projections::open(self.shared(), dir, Options::default()).unwrap()
+    }
+
+    pub(crate) fn head(&self) -> Position {
+        *self.log.head().borrow()
+    }
+
+    pub(crate) fn commit(&self, root: RootId, appends: Vec<(StreamId, Vec<EventData>)>) {
+        let appends = appends.into_iter().map(|(stream, events)| Append {
+            stream,
+            expected: Expectation::Any,
+            events,
+        });
+        let commit = Commit {
+            root,
+            operation: OperationId::random(),
+            fingerprint: Fingerprint::of(b"test"),
+            appends: appends.collect(),
+            checks: Vec::new(),
+            meta: Bytes::new(),
+        };
+        block_on(self.log.append(commit)).unwrap();
+    }
+
+    pub(crate) fn one(&self, stream: StreamId, event: EventData) {
+        self.commit(stream.root, vec![(stream, vec![event])]);
+    }
+
+    /// An event that no program knows.
+    pub(crate) fn unknown(&self, stream: StreamId) {
+        let event_type = EventType(0x7fff);
+        self.one(stream, EventData { event_type, version: 1, codec: 1, payload: Bytes::new() });
+    }
+
+    pub(crate) fn project(&self, name: &str) -> ProjectId {
+        let project = ProjectId::random();
+        let created = ProjectCreated { project, name: name.to_owned(), directories: Vec::new() };
+        self.one(project.stream(), ProjectEvent::from(created).encode().unwrap());
+        project
+    }
+
+    pub(crate) fn chat(&self, project: ProjectId, title: &str) -> ChatId {
+        let chat = ChatId::random();
+        let created = ChatCreated {
+            chat,
+            project,
+            title: title.to_owned(),
+            connection: None,
+            model: None,
+            source: None,
+        };
+        let opened = self.opened(chat, project, chat.first_branch(), None);
+        self.commit(
+            chat.root(),
+            vec![
+                (chat.stream(), vec![ChatEvent::from(created).encode().unwrap()]),
+                (chat.first_branch().stream(chat), vec![opened]),
+            ],
+        );
+        chat
+    }
+
+    fn opened(
+        &self,
+        chat: ChatId,
+        project: ProjectId,
+        branch: BranchId,
+        fork: Option<ForkPoint>,
+    ) -> EventData {
+        let title = fork.map(|_| "fork".to_owned());
+        let opened = BranchOpened { branch, chat, project, fork, title };
+        BranchEvent::from(opened).encode().unwrap()
+    }
+
+    pub(crate) fn fork(
+        &self,
+        project: ProjectId,
+        chat: ChatId,
+        parent: BranchId,
+        own_messages: u64,
+        after: MessageId,
+    ) -> BranchId {
+        let branch = BranchId::random();
+        let fork = ForkPoint { parent, own_messages, after: Some(after) };
+        let forked = BranchForked { branch, parent, after: Some(after), title: None };
+        self.commit(
+            chat.root(),
+            vec![
+                (chat.stream(), vec![ChatEvent::from(forked).encode().unwrap()]),
+                (branch.stream(chat), vec![self.opened(chat, project, branch, Some(fork))]),
+            ],
+        );
+        branch
+    }
+
+    pub(crate) fn branch_event(
+        &self,
+        chat: ChatId,
+        branch: BranchId,
+        event: impl Into<BranchEvent>,
+    ) {
+        self.one(branch.stream(chat), event.into().encode().unwrap());
+    }
+
+    pub(crate) fn run_event(&self, chat: ChatId, run: RunId, event: impl Into<RunEvent>) {
+        self.one(run.stream(chat), event.into().encode().unwrap());
+    }
+
+    pub(crate) fn say(&self, chat: ChatId, branch: BranchId, role: Role, text: &str) -> MessageId {
+        let message = message(role, text);
+        let id = message.id;
+        self.branch_event(chat, branch, MessageAppended { message });
+        id
+    }
+
+    pub(crate) fn start_run(&self, project: ProjectId, chat: ChatId, message: MessageId) -> RunId {
+        let run = RunId::random();
+        let branch = chat.first_branch();
+        let started = RunStarted {
+            run,
+            chat,
+            branch,
+            project,
+            message,
+            connection: ConnectionId("builtin:demo".to_owned()),
+            model: None,
+            submitter: Sender::User,
+        };
+        let turn = BranchEvent::from(TurnStarted { run, message }).encode().unwrap();
+        self.commit(
+            chat.root(),
+            vec![
+                (branch.stream(chat), vec![turn]),
+                (run.stream(chat), vec![RunEvent::from(started).encode().unwrap()]),
+            ],
+        );
+        run
+    }
+}
+
+pub(crate) fn message(role: Role, text: &str) -> Message {
+    let part = if role == Role::Tool {
+        Part::ToolResult(ToolResult {
+            call_id: "1".to_owned(),
+            is_error: false,
+            text: text.to_owned(),
+            structured: None,
+            meta: None,
+        })
+    } else {
+        Part::Text { text: text.to_owned() }
+    };
+    Message {
+        id: MessageId(Uuid::now_v7()),
+        role,
+        parts: vec![part],
+        created_at: Timestamp::now(),
+        sender: None,
+        intent: None,
+        run: None,
+        connection: None,
+        model: None,
+        usage: None,
+        refs: Vec::new(),
+        reviews: Vec::new(),
+        status: MessageStatus::Complete,
+    }
+}

@@ -1,0 +1,255 @@
+//! Tests of all projections together.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use scripta_events::domain::*;
+
+use crate::testing::{History, message};
+use crate::{BranchStatus, PauseReason, Projections, RunStatus, SearchQuery, WaitError};
+
+async fn caught_up(history: &History, projections: &Projections) {
+    projections.reach(history.head()).await.unwrap();
+}
+
+fn texts(projections: &Projections, branch: BranchId) -> Vec<String> {
+    let rows = projections.messages(branch, 1..=u64::MAX).unwrap();
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!(row.place, index as u64 + 1);
+        let parent = index.checked_sub(1).map(|before| rows[before].message.id);
+        assert_eq!(row.parent, parent);
+    }
+    rows.iter().map(|row| row.message.texts().collect()).collect()
+}
+
+/// A chat of a-b-c, a fork after b with d-e, and a fork of that after d with f.
+struct Forked {
+    project: ProjectId,
+    chat: ChatId,
+    outer: BranchId,
+    inner: BranchId,
+}
+
+fn forked(history: &History) -> Forked {
+    let project = history.project("Alpha");
+    let chat = history.chat(project, "Notes");
+    let first = chat.first_branch();
+    history.say(chat, first, Role::User, "aaa shared");
+    let b = history.say(chat, first, Role::Assistant, "bbb shared");
+    let outer = history.fork(project, chat, first, 2, b);
+    history.say(chat, first, Role::User, "ccc only first");
+    let d = history.say(chat, outer, Role::User, "ddd outer");
+    let inner = history.fork(project, chat, outer, 1, d);
+    history.say(chat, outer, Role::User, "eee outer");
+    history.say(chat, inner, Role::User, "fff inner");
+    Forked { project, chat, outer, inner }
+}
+
+#[tokio::test]
+async fn chains_cross_nested_forks() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let Forked { project, chat, outer, inner } = forked(&history);
+    caught_up(&history, &projections).await;
+
+    let first = chat.first_branch();
+    assert_eq!(texts(&projections, first), ["aaa shared", "bbb shared", "ccc only first"]);
+    assert_eq!(texts(&projections, inner), ["aaa shared", "bbb shared", "ddd outer", "fff inner"]);
+    let ids = |branch, places| {
+        let rows = projections.messages(branch, places).unwrap();
+        rows.iter().map(|row| row.message.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(first, 1..=2), ids(inner, 1..=2));
+    assert_eq!(ids(outer, 3..=3), ids(inner, 3..=3));
+    assert_eq!(projections.messages(inner, 4..=9).unwrap().len(), 1);
+    assert_eq!(projections.chain_length(inner).unwrap(), 4);
+    let branches = projections.branches(chat).unwrap();
+    assert_eq!(branches.iter().map(|row| row.id).collect::<Vec<_>>(), [first, outer, inner]);
+    let row = projections.chat(chat).unwrap().unwrap();
+    assert_eq!((row.branches, row.messages, row.revision), (3, 6, 1));
+    assert_eq!(projections.project(project).unwrap().unwrap().chats, 1);
+
+    let found = |branch, text: &str| {
+        let query = SearchQuery { branch: Some(branch), ..SearchQuery::text(text) };
+        projections.search(&query, None, 10).unwrap().hits.len()
+    };
+    assert_eq!((found(inner, "shared"), found(inner, "ddd"), found(inner, "fff")), (2, 1, 1));
+    assert_eq!((found(inner, "eee"), found(inner, "ccc"), found(first, "ccc")), (0, 0, 1));
+}
+
+#[tokio::test]
+async fn listings_have_their_orders() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let beta = history.project("beta");
+    let alpha = history.project("Alpha");
+    let old = history.chat(beta, "old");
+    let new = history.chat(beta, "new");
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.project_ids().unwrap(), [alpha, beta]);
+    assert_eq!(projections.chat_ids(Some(beta)).unwrap(), [new, old]);
+    assert!(projections.chat_ids(Some(alpha)).unwrap().is_empty());
+
+    history.say(old, old.first_branch(), Role::User, "again");
+    let renamed = ChatEvent::from(ChatRenamed { title: "renamed".to_owned() });
+    history.one(new.stream(), scripta_events::codec::Event::encode(&renamed).unwrap());
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.chat_ids(None).unwrap(), [old, new]);
+    let row = projections.chat(new).unwrap().unwrap();
+    assert_eq!((row.title.as_str(), row.revision), ("renamed", 2));
+}
+
+#[tokio::test]
+async fn queues_turns_and_runs_are_followed() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let project = history.project("p");
+    let chat = history.chat(project, "c");
+    let branch = chat.first_branch();
+    let asked = history.say(chat, branch, Role::User, "go");
+    let run = history.start_run(project, chat, asked);
+    let queued = message(Role::User, "next");
+    history.branch_event(chat, branch, MessageQueued { message: queued.clone() });
+    caught_up(&history, &projections).await;
+    let row = projections.branch(branch).unwrap().unwrap();
+    assert_eq!(row.status(), BranchStatus::Running { run });
+    assert_eq!(projections.queue(branch).unwrap(), std::slice::from_ref(&queued));
+    assert_eq!(projections.unfinished().unwrap(), (vec![], vec![(chat, run)]));
+
+    history.run_event(chat, run, ModelStepStarted { step: 1 });
+    history.run_event(chat, run, RunStopped {});
+    history.branch_event(chat, branch, TurnEnded { run, outcome: TurnOutcome::Stopped });
+    caught_up(&history, &projections).await;
+    let row = projections.branch(branch).unwrap().unwrap();
+    assert_eq!(row.status(), BranchStatus::Paused { reason: PauseReason::Stopped });
+    let row = projections.run(run).unwrap().unwrap();
+    assert_eq!((row.status, row.step), (RunStatus::Stopped, 1));
+    assert_eq!(projections.unfinished().unwrap(), (vec![], vec![]));
+    assert_eq!(projections.run_ids(Some(project), None, Some(branch)).unwrap(), [run]);
+    assert_eq!(projections.run_ids(None, None, None).unwrap(), [run]);
+
+    let second = history.start_run(project, chat, queued.id);
+    history.branch_event(chat, branch, TurnEnded { run: second, outcome: TurnOutcome::Completed });
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.unfinished().unwrap().0, [(chat, branch)]);
+    history.branch_event(chat, branch, MessageAppended { message: queued.clone() });
+    caught_up(&history, &projections).await;
+    assert!(projections.unfinished().unwrap().0.is_empty());
+    assert!(projections.queue(branch).unwrap().is_empty());
+    assert_eq!(projections.message(queued.id).unwrap().unwrap().place, 2);
+    assert_eq!(projections.run_ids(None, Some(chat), None).unwrap(), [second, run]);
+}
+
+#[tokio::test]
+async fn a_rebuild_equals_what_was_followed_live_and_a_restart_goes_on() {
+    let history = History::new();
+    let live_dir = tempfile::tempdir().unwrap();
+    let live = history.open(live_dir.path());
+    let Forked { project, chat, .. } = forked(&history);
+    live.reach(history.head()).await.unwrap();
+    let asked = history.say(chat, chat.first_branch(), Role::User, "go");
+    history.start_run(project, chat, asked);
+    live.reach(history.head()).await.unwrap();
+    let reached = history.head();
+    live.close();
+    drop(live);
+
+    let resumed = history.open(live_dir.path());
+    assert!(resumed.status().iter().all(|status| status.position == reached), "no restart at 0");
+    history.say(chat, chat.first_branch(), Role::Assistant, "after the restart");
+    resumed.reach(history.head()).await.unwrap();
+
+    let fresh_dir = tempfile::tempdir().unwrap();
+    let fresh = history.open(fresh_dir.path());
+    fresh.reach(history.head()).await.unwrap();
+    assert_eq!(resumed.dump(), fresh.dump());
+    let query = SearchQuery { is_regex: true, ..SearchQuery::text(".") };
+    let page = |it: &Projections| it.search(&query, None, 100).unwrap();
+    assert_eq!(page(&resumed).hits.len(), 8);
+    assert_eq!(page(&resumed), page(&fresh));
+}
+
+#[tokio::test]
+async fn projections_of_another_log_or_ahead_of_it_are_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::new();
+    forked(&history);
+    let projections = history.open(dir.path());
+    caught_up(&history, &projections).await;
+    drop(projections);
+
+    let other = History::new();
+    let project = other.project("Other");
+    let chat = other.chat(project, "c");
+    other.say(chat, chat.first_branch(), Role::User, "hello shared");
+    let projections = other.open(dir.path());
+    caught_up(&other, &projections).await;
+    assert_eq!(projections.project_ids().unwrap(), [project]);
+    let page = projections.search(&SearchQuery::text("shared"), None, 10).unwrap();
+    assert_eq!(page.hits.len(), 1);
+    assert_eq!(page.hits[0].project_name, "Other");
+}
+
+#[tokio::test]
+async fn damaged_folders_are_set_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::new();
+    let Forked { project, .. } = forked(&history);
+    let projections = history.open(dir.path());
+    caught_up(&history, &projections).await;
+    drop(projections);
+    std::fs::write(dir.path().join("rows").join("conf"), b"nonsense").unwrap();
+    std::fs::write(dir.path().join("search").join("meta.json"), b"nonsense").unwrap();
+
+    let projections = history.open(dir.path());
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.project_ids().unwrap(), [project]);
+    let page = projections.search(&SearchQuery::text("shared"), None, 10).unwrap();
+    assert_eq!(page.hits.len(), 2);
+    assert!(dir.path().join("rows.damaged").exists());
+    assert!(dir.path().join("search.damaged").exists());
+}
+
+#[tokio::test]
+async fn a_folder_in_use_is_refused_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::new();
+    let projections = history.open(dir.path());
+    let second = Projections::open(history.shared(), dir.path(), crate::Options::default());
+    assert!(matches!(second.map(|_| ()), Err(crate::OpenError::InUse { .. })));
+    let project = history.project("still here");
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.project_ids().unwrap(), [project]);
+}
+
+#[tokio::test]
+async fn an_event_that_is_not_known_stops_its_projection_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::new();
+    let projections = history.open(dir.path());
+    let project = history.project("p");
+    let chat = history.chat(project, "c");
+    let before = history.head();
+    history.unknown(RunId::random().stream(chat));
+    history.say(chat, chat.first_branch(), Role::User, "goes on");
+
+    let error = projections.reach(history.head()).await.unwrap_err();
+    let WaitError::Stopped { projection: "runs", reached, reason } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(reached, before);
+    assert!(reason.contains("0x7fff") && reason.contains("position 4"), "{reason}");
+    for status in projections.status() {
+        assert_eq!(status.stopped.is_some(), status.name == "runs", "{status:?}");
+    }
+    // The others are not held up; their own positions say so.
+    let mut search = projections.watch("search");
+    search.wait_for(|now| now.position == history.head()).await.unwrap();
+    let mut chats = projections.watch("chats");
+    chats.wait_for(|now| now.position == history.head()).await.unwrap();
+    assert_eq!(projections.chain_length(chat.first_branch()).unwrap(), 1);
+    let page = projections.search(&SearchQuery::text("goes on"), None, 10).unwrap();
+    assert_eq!(page.hits.len(), 1);
+}
