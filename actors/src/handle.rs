@@ -6,7 +6,9 @@ use std::time::Duration;
 use scripta_events::domain::{MessageId, RunId};
 use scripta_events::log::EventLog;
 use thiserror::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::arbiters::Arbiters;
 use crate::engine::{Engine, Makings};
@@ -61,6 +63,8 @@ pub struct Handle {
 struct Inner {
     engine: Arc<Engine>,
     permits: Semaphore,
+    /// Commands and reads under way.
+    under_way: TaskTracker,
     arbiters: Arbiters,
 }
 
@@ -111,7 +115,12 @@ impl Handle {
         let (threads, arbiters) = Arbiters::start(options.arbiters.max(1))?;
         let permits = Semaphore::new(options.max_in_flight.clamp(1, Semaphore::MAX_PERMITS));
         let engine = Engine::new(Makings { log, models, tools, options, runtime, arbiters });
-        let inner = Inner { engine: Arc::new(engine), permits, arbiters: threads };
+        let inner = Inner {
+            engine: Arc::new(engine),
+            permits,
+            under_way: TaskTracker::new(),
+            arbiters: threads,
+        };
         Ok(Handle { inner: Arc::new(inner) })
     }
 
@@ -206,14 +215,19 @@ impl Handle {
     /// Takes no more steps, gives running turns until the deadline to reach a safe point, and
     /// stops the actors. What is under way after that is picked up at the next start.
     pub async fn shutdown(&self, deadline: Duration) {
-        let engine = &self.inner.engine;
+        let Inner { engine, permits, under_way, arbiters } = &*self.inner;
         engine.closing.cancel();
+        permits.close();
+        under_way.close();
         engine.tasks.close();
-        if tokio::time::timeout(deadline, engine.tasks.wait()).await.is_err() {
+        let drained = async {
+            engine.tasks.wait().await;
+            under_way.wait().await;
+        };
+        if tokio::time::timeout(deadline, drained).await.is_err() {
             engine.live.abort_all();
         }
-        self.inner.permits.close();
-        self.inner.arbiters.stop();
+        arbiters.stop();
     }
 
     /// How many actors are in memory: idle ones leave.
@@ -221,12 +235,14 @@ impl Handle {
         self.inner.engine.actors()
     }
 
-    fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>, LoadError> {
+    fn permit(&self) -> Result<(SemaphorePermit<'_>, TaskTrackerToken), LoadError> {
         let limit = self.inner.engine.options.max_in_flight;
-        self.inner.permits.try_acquire().map_err(|refused| match refused {
-            tokio::sync::TryAcquireError::Closed => LoadError::ShuttingDown,
-            tokio::sync::TryAcquireError::NoPermits => LoadError::Busy { limit },
-        })
+        let token = self.inner.under_way.token();
+        let permit = self.inner.permits.try_acquire().map_err(|refused| match refused {
+            TryAcquireError::Closed => LoadError::ShuttingDown,
+            TryAcquireError::NoPermits => LoadError::Busy { limit },
+        })?;
+        Ok((permit, token))
     }
 
     async fn turn_status(
