@@ -116,27 +116,61 @@ impl Frame {
     }
 
     /// Its commits, in order. The positions and counts are compared with the frame's header.
-    pub fn commits(&self, checksums: Checksums) -> Result<Vec<FrameCommit>, String> {
-        let mut commits = Vec::with_capacity(self.header.commits.min(4_096) as usize);
-        let mut rest = self.body.clone();
-        let mut next = self.header.first;
-        while !rest.is_empty() {
-            let head = CommitHead::decode(&rest, checksums)?;
-            if head.length > rest.len() {
-                return Err("a commit is cut off".to_owned());
-            }
-            if head.first != next {
-                return Err(format!("a commit begins at position {}, not {next}", head.first));
-            }
-            next = Position(next.0 + u64::from(head.events));
-            let offset = self.end() - END_MARK.len() as u64 - rest.len() as u64;
-            let bytes = rest.split_to(head.length);
-            commits.push(FrameCommit { offset, head, bytes });
+    pub fn commits(&self, checksums: Checksums) -> Commits<'_> {
+        Commits {
+            frame: self,
+            checksums,
+            rest: self.body.clone(),
+            next: self.header.first,
+            seen: 0,
         }
-        if next != self.next() || commits.len() != self.header.commits as usize {
+    }
+}
+
+/// The commits of a frame, up to the first error.
+pub(crate) struct Commits<'a> {
+    frame: &'a Frame,
+    checksums: Checksums,
+    rest: Bytes,
+    next: Position,
+    seen: u32,
+}
+
+impl Commits<'_> {
+    fn take(&mut self) -> Result<FrameCommit, String> {
+        let head = CommitHead::decode(&self.rest, self.checksums)?;
+        if head.length > self.rest.len() {
+            return Err("a commit is cut off".to_owned());
+        }
+        if head.first != self.next {
+            return Err(format!("a commit begins at position {}, not {}", head.first, self.next));
+        }
+        self.next = Position(self.next.0 + u64::from(head.events));
+        self.seen += 1;
+        let offset = self.frame.end() - END_MARK.len() as u64 - self.rest.len() as u64;
+        let bytes = self.rest.split_to(head.length);
+        let fits = self.next == self.frame.next() && self.seen == self.frame.header.commits;
+        if self.rest.is_empty() && !fits {
             return Err("the frame's counts don't fit its commits".to_owned());
         }
-        Ok(commits)
+        Ok(FrameCommit { offset, head, bytes })
+    }
+}
+
+impl Iterator for Commits<'_> {
+    type Item = Result<FrameCommit, String>;
+
+    fn next(&mut self) -> Option<Result<FrameCommit, String>> {
+        if self.rest.is_empty() {
+            let missing = self.seen == 0 && self.frame.header.commits > 0;
+            self.seen += u32::from(missing);
+            return missing.then(|| Err("the frame's commits are missing".to_owned()));
+        }
+        let taken = self.take();
+        if taken.is_err() {
+            self.rest.clear();
+        }
+        Some(taken)
     }
 }
 

@@ -162,15 +162,16 @@ impl Walk {
             None
         };
         let is_sealed = progress.last == Some(FrameKind::SealMark);
-        if is_sealed && length > progress.offset {
-            file.set_len(progress.offset).map_err(io)?;
-            length = progress.offset;
-        }
         // What follows the last mark, and the mark itself, may be in the page cache only; and so
         // may the length of a file that was extended.
         let zeros = length.saturating_sub(progress.offset).min(OPEN_ZEROS as u64);
         file.write_at(&vec![0; zeros as usize], length - zeros).map_err(io)?;
         write_again(&file, progress.last_mark, progress.offset).map_err(io)?;
+        if is_sealed && length > progress.offset {
+            // After the seal is surely there: a cut without it would be taken for damage.
+            file.set_len(progress.offset).and_then(|()| file.sync()).map_err(io)?;
+            length = progress.offset;
+        }
         let sealed = is_sealed.then_some(Sealed {
             next: progress.next,
             chain: progress.chain,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream, StreamExt as _};
+use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 use tokio::sync::watch;
+use tokio::task::JoinError;
 
 use super::disk::Disk;
 use super::index::{Index, Place};
@@ -23,7 +24,11 @@ const BATCH_EVENTS: usize = 2_048;
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
 ) -> Result<T, ReadError> {
-    match tokio::task::spawn_blocking(work).await {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+fn joined<T>(result: Result<Result<T, ReadError>, JoinError>) -> Result<T, ReadError> {
+    match result {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
@@ -49,48 +54,38 @@ pub(super) fn read_stream<D: Disk, I: Index>(
         let store = store.clone();
         blocking(move || store.record_places(stream, after))
     };
-    stream::once(places)
-        .map(move |places| match places {
-            Ok(places) => stream_batches(store.clone(), stream, after, places),
-            Err(error) => stream::iter([Err(error)]).boxed(),
-        })
-        .flatten()
-        .boxed()
+    let batches = stream::once(places).map_ok(move |places| {
+        let cursor = StreamCursor {
+            store: store.clone(),
+            stream,
+            places: places.into_iter(),
+            next: after.next(),
+        };
+        stream::try_unfold(cursor, |cursor| blocking(move || cursor.batch()))
+    });
+    flatten(batches.try_flatten())
 }
 
-fn stream_batches<D: Disk, I: Index>(
+/// Where the reading of a stream is.
+struct StreamCursor<D: Disk, I: Index> {
     store: Arc<Store<D, I>>,
     stream: StreamId,
-    after: Revision,
-    places: Vec<Place>,
-) -> BoxStream<'static, Result<Recorded, ReadError>> {
-    let first = (places.into_iter(), after.next());
-    stream::unfold(Some(first), move |state| {
-        let store = store.clone();
-        async move {
-            let (mut places, mut revision) = state?;
-            let read = blocking(move || {
-                let mut reader = RecordReader::new(&store);
-                let mut batch = Batch::default();
-                while !batch.is_full() {
-                    let Some(place) = places.next() else { break };
-                    batch.push(reader.read(place, stream, revision)?);
-                    revision = revision.next();
-                }
-                Ok((batch.events, places, revision))
-            });
-            match read.await {
-                Ok((events, _, _)) if events.is_empty() => None,
-                Ok((events, places, revision)) => {
-                    let events: Vec<_> = events.into_iter().map(Ok).collect();
-                    Some((stream::iter(events), Some((places, revision))))
-                }
-                Err(error) => Some((stream::iter(vec![Err(error)]), None)),
-            }
+    places: std::vec::IntoIter<Place>,
+    next: Revision,
+}
+
+impl<D: Disk, I: Index> StreamCursor<D, I> {
+    fn batch(mut self) -> Result<Option<(Vec<Recorded>, Self)>, ReadError> {
+        let mut batch = Batch::default();
+        let mut reader = RecordReader::new(&self.store);
+        while !batch.is_full() {
+            let Some(place) = self.places.next() else { break };
+            batch.push(reader.read(place, self.stream, self.next)?);
+            self.next = self.next.next();
         }
-    })
-    .flatten()
-    .boxed()
+        drop(reader);
+        Ok((!batch.events.is_empty()).then_some((batch.events, self)))
+    }
 }
 
 pub(super) fn read_all<D: Disk, I: Index>(
@@ -99,89 +94,101 @@ pub(super) fn read_all<D: Disk, I: Index>(
     filter: Filter,
 ) -> BoxStream<'static, Result<Recorded, ReadError>> {
     let head = store.head.subscribe();
-    let follower = Follower { store, head, reader: None, next: after.next(), filter };
-    stream::unfold(Some(follower), |follower| async move {
-        let mut follower = follower?;
-        match follower.batch().await {
-            Some(Ok(events)) => {
-                let events: Vec<_> = events.into_iter().map(Ok).collect();
-                Some((stream::iter(events), Some(follower)))
-            }
-            Some(Err(error)) => Some((stream::iter(vec![Err(error)]), None)),
-            None => None,
-        }
-    })
-    .flatten()
-    .boxed()
+    let cursor = AllCursor { store, reader: None, next: after.next(), filter };
+    let follower = Follower { head, state: State::Waiting(cursor) };
+    flatten(stream::try_unfold(follower, Follower::batch))
 }
 
+/// Batches as single events.
+fn flatten(
+    batches: impl Stream<Item = Result<Vec<Recorded>, ReadError>> + Send + 'static,
+) -> BoxStream<'static, Result<Recorded, ReadError>> {
+    batches.map_ok(|events| stream::iter(events.into_iter().map(Ok))).try_flatten().boxed()
+}
+
+/// Follows the log, one batch ahead of its consumer while there is more.
 struct Follower<D: Disk, I: Index> {
-    store: Arc<Store<D, I>>,
     head: watch::Receiver<Position>,
-    reader: Option<FrameReader<D, I>>,
-    next: Position,
-    filter: Filter,
+    state: State<D, I>,
+}
+
+enum State<D: Disk, I: Index> {
+    Waiting(AllCursor<D, I>),
+    Reading(BoxFuture<'static, Result<(Vec<Recorded>, AllCursor<D, I>), ReadError>>),
 }
 
 impl<D: Disk, I: Index> Follower<D, I> {
     /// The next events that pass; perhaps none, when a batch was all filtered away. `None` is
     /// the end.
-    async fn batch(&mut self) -> Option<Result<Vec<Recorded>, ReadError>> {
-        let next = self.next;
-        if self.filter.until.is_some_and(|until| next > until) {
-            return None;
-        }
-        // The sender lives in the store that this reader holds, so the wait can't fail.
-        self.head.wait_for(|head| *head >= next).await.ok()?;
-        let reader = self.reader.take();
-        let (store, filter) = (self.store.clone(), self.filter.clone());
-        let read = blocking(move || {
-            let mut reader = match reader {
-                Some(reader) => reader,
-                None => FrameReader::at(store, next)?,
-            };
-            let (events, next) = read_batch(&mut reader, next, &filter)?;
-            Ok((reader, events, next))
-        });
-        match read.await {
-            Ok((reader, events, next)) => {
-                self.reader = Some(reader);
-                self.next = next;
-                Some(Ok(events))
+    async fn batch(self) -> Result<Option<(Vec<Recorded>, Self)>, ReadError> {
+        let Follower { mut head, state } = self;
+        let read = match state {
+            State::Reading(read) => read,
+            State::Waiting(cursor) => {
+                if cursor.is_done() {
+                    return Ok(None);
+                }
+                let next = cursor.next;
+                // The sender lives in the store that the cursor holds, so the wait can't fail.
+                if head.wait_for(|head| *head >= next).await.is_err() {
+                    return Ok(None);
+                }
+                cursor.read()
             }
-            Err(error) => Some(Err(error)),
-        }
+        };
+        let (events, cursor) = read.await?;
+        let there_is_more = *head.borrow() >= cursor.next && !cursor.is_done();
+        let state =
+            if there_is_more { State::Reading(cursor.read()) } else { State::Waiting(cursor) };
+        Ok(Some((events, Follower { head, state })))
     }
 }
 
-/// What passes of the next frames, and the position to go on at.
-fn read_batch<D: Disk, I: Index>(
-    reader: &mut FrameReader<D, I>,
-    mut next: Position,
-    filter: &Filter,
-) -> Result<(Vec<Recorded>, Position), ReadError> {
-    let mut batch = Batch::default();
-    while !batch.is_full()
-        && let Some(frame) = reader.next_frame()?
-    {
-        if frame.next() <= next {
-            continue;
-        }
-        for event in reader.events(&frame)? {
-            if event.position < next {
-                continue;
-            }
-            if filter.until.is_some_and(|until| event.position > until) {
-                return Ok((batch.events, event.position));
-            }
-            next = event.position.next();
-            if filter.passes(event.stream.category, event.event_type) {
-                batch.push(event);
-            }
-        }
-        batch.frames += 1;
+/// Where the reading of all events is.
+struct AllCursor<D: Disk, I: Index> {
+    store: Arc<Store<D, I>>,
+    reader: Option<FrameReader<D, I>>,
+    next: Position,
+    filter: Filter,
+}
+
+impl<D: Disk, I: Index> AllCursor<D, I> {
+    fn is_done(&self) -> bool {
+        self.filter.until.is_some_and(|until| self.next > until)
     }
-    Ok((batch.events, next))
+
+    /// Begins to read the next batch, whether or not the result is polled.
+    fn read(self) -> BoxFuture<'static, Result<(Vec<Recorded>, Self), ReadError>> {
+        let read = tokio::task::spawn_blocking(move || self.batch());
+        Box::pin(async move { joined(read.await) })
+    }
+
+    fn batch(mut self) -> Result<(Vec<Recorded>, Self), ReadError> {
+        let mut reader = match self.reader.take() {
+            Some(reader) => reader,
+            None => FrameReader::at(self.store.clone(), self.next)?,
+        };
+        let mut batch = Batch::default();
+        while !batch.is_full() && !self.is_done() {
+            let Some(frame) = reader.next_frame()? else { break };
+            if frame.next() > self.next {
+                reader.each_event(&frame, |event| self.take(event, &mut batch))?;
+            }
+            batch.frames += 1;
+        }
+        self.reader = Some(reader);
+        Ok((batch.events, self))
+    }
+
+    fn take(&mut self, event: Recorded, batch: &mut Batch) {
+        if event.position < self.next || self.is_done() {
+            return;
+        }
+        self.next = event.position.next();
+        if self.filter.passes(event.stream.category, event.event_type) {
+            batch.push(event);
+        }
+    }
 }
 
 #[derive(Default)]

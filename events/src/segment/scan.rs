@@ -112,8 +112,9 @@ pub(super) fn scan(
             Ok(frame) => frame,
             Err(reason) => return Ok(torn(reason)),
         };
-        let continued =
-            progress.continues(&frame).and_then(|()| visit(&frame, frame.commits(checksums)?));
+        let continued = progress
+            .continues(&frame)
+            .and_then(|()| visit(&frame, frame.commits(checksums).collect::<Result<_, _>>()?));
         if let Err(reason) = continued {
             return Ok(corrupt(reason));
         }

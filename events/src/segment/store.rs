@@ -178,8 +178,12 @@ impl<D: Disk, I: Index> Store<D, I> {
         let mut reader = FrameReader::at(self.clone(), position)?;
         while let Some(frame) = reader.next_frame()? {
             if frame.next() > position {
-                let events = reader.events(&frame)?;
-                let found = events.into_iter().find(|event| event.position == position);
+                let mut found = None;
+                reader.each_event(&frame, |event| {
+                    if event.position == position {
+                        found = Some(event);
+                    }
+                })?;
                 return found.ok_or(ReadError::NoSuchPosition { position, head });
             }
         }
@@ -351,16 +355,19 @@ impl<D: Disk, I: Index> FrameReader<D, I> {
         Ok(Some(frame))
     }
 
-    /// The events of a frame that this reader gave.
-    pub fn events(&self, frame: &Frame) -> Result<Vec<Recorded>, ReadError> {
+    /// Gives each event of a frame that this reader gave to `visit`.
+    pub fn each_event(
+        &self,
+        frame: &Frame,
+        mut visit: impl FnMut(Recorded),
+    ) -> Result<(), ReadError> {
         let corrupt = |reason: String| self.segment.corrupt(frame.header.offset, reason);
-        let mut events = Vec::with_capacity(frame.header.events as usize);
-        for commit in frame.commits(Checksums::Trust).map_err(corrupt)? {
-            for record in commit.records(Checksums::Trust) {
-                events.push(record.map_err(corrupt)?.1);
+        for commit in frame.commits(Checksums::Trust) {
+            for record in commit.map_err(corrupt)?.records(Checksums::Trust) {
+                visit(record.map_err(corrupt)?.1);
             }
         }
-        Ok(events)
+        Ok(())
     }
 
     fn need(&mut self, length: usize) -> Result<(), ReadError> {

@@ -493,7 +493,7 @@ fn all_events(core: &SimCore) -> Result<Vec<Recorded>, String> {
     let mut reader = reader.map_err(|error| error.to_string())?;
     let mut events = Vec::new();
     while let Some(frame) = reader.next_frame().map_err(|error| error.to_string())? {
-        events.extend(reader.events(&frame).map_err(|error| error.to_string())?);
+        reader.each_event(&frame, |event| events.push(event)).map_err(|error| error.to_string())?;
     }
     Ok(events)
 }

@@ -40,7 +40,7 @@ fn the_golden_file_reads_as_it_was_written() {
     let mut reader = FrameReader::at(core.store().clone(), Position(1)).unwrap();
     let mut events = Vec::new();
     while let Some(frame) = reader.next_frame().unwrap() {
-        events.extend(reader.events(&frame).unwrap());
+        reader.each_event(&frame, |event| events.push(event)).unwrap();
     }
     let commits = (0..5).map(fixed_commit);
     let expected = commits.flat_map(|commit| {
