@@ -192,24 +192,56 @@ async fn projections_of_another_log_or_ahead_of_it_are_rebuilt() {
     assert_eq!(page.hits[0].project_name, "Other");
 }
 
-#[tokio::test]
-async fn damaged_folders_are_set_aside() {
+/// Damages the folders of projections that followed a history, and checks that they come back.
+async fn comes_back_after(damage: impl FnOnce(&std::path::Path)) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let history = History::new();
     let Forked { project, .. } = forked(&history);
     let projections = history.open(dir.path());
     caught_up(&history, &projections).await;
     drop(projections);
-    std::fs::write(dir.path().join("rows").join("conf"), b"nonsense").unwrap();
-    std::fs::write(dir.path().join("search").join("meta.json"), b"nonsense").unwrap();
+    damage(dir.path());
 
     let projections = history.open(dir.path());
     caught_up(&history, &projections).await;
     assert_eq!(projections.project_ids().unwrap(), [project]);
     let page = projections.search(&SearchQuery::text("shared"), None, 10).unwrap();
     assert_eq!(page.hits.len(), 2);
+    dir
+}
+
+#[tokio::test]
+async fn folders_that_do_not_open_are_set_aside() {
+    let dir = comes_back_after(|dir| {
+        let file = dir.join("rows").join("db");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        std::fs::write(dir.join("search").join("meta.json"), b"nonsense").unwrap();
+    })
+    .await;
     assert!(dir.path().join("rows.damaged").exists());
     assert!(dir.path().join("search.damaged").exists());
+}
+
+#[tokio::test]
+async fn damaged_rows_and_missing_segments_come_back_from_the_log() {
+    comes_back_after(|dir| {
+        let file = dir.join("rows").join("db");
+        let length = std::fs::metadata(&file).unwrap().len();
+        std::fs::write(&file, vec![0xa5; usize::try_from(length).unwrap()]).unwrap();
+        for entry in std::fs::read_dir(dir.join("search")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|it| it == "store") {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn deleted_folders_come_back_from_the_log() {
+    comes_back_after(|dir| std::fs::remove_dir_all(dir).unwrap()).await;
 }
 
 #[tokio::test]

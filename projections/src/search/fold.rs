@@ -74,6 +74,6 @@ mod tests {
                 hasher.update(&u32::from(folded).to_le_bytes());
             }
         }
-        assert_eq!((VERSION, &hasher.finalize().to_hex()[..16]), (1, "DIGEST"));
+        assert_eq!((VERSION, &hasher.finalize().to_hex()[..16]), (1, "d37e80fd46424384"));
     }
 }

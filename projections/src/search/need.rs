@@ -251,3 +251,47 @@ impl Need {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn of(pattern: &str) -> Need {
+        let mut parser = regex_syntax::ParserBuilder::new();
+        need(&parser.case_insensitive(true).build().parse(pattern).unwrap())
+    }
+
+    fn met(pattern: &str, text: &str) -> bool {
+        let mut found = BTreeSet::new();
+        trigrams(text, &mut found);
+        of(pattern).is_met_by(&found)
+    }
+
+    #[test]
+    fn literals_classes_and_alternatives_exclude_other_texts() {
+        assert!(met("kassel", "in KASSEL") && !met("kassel", "kasse"));
+        assert!(met("ba[rz]", "baz") && !met("ba[rz]", "bag"));
+        assert!(met("(foo|bar)qux", "BARqux") && !met("(foo|bar)qux", "boorqux"));
+        assert!(met(r"\bcolou?r\b", "color") && !met(r"\bcolou?r\b", "colr"));
+        assert!(met("(?:abcd){2,}", "abcdabcd") && !met("(?:abcd){2,}", "abc"));
+        assert!(met("abc.*xyz", "abc-xyz") && !met("abc.*xyz", "abc-xy"));
+    }
+
+    #[test]
+    fn patterns_without_a_literal_need_nothing() {
+        for pattern in ["ab", ".*", r"\w+", "abc|d", "(?:abc)*", "^$", "[a-z]{3}", "(?-u:\\xff)?"] {
+            let hir =
+                regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap();
+            assert_eq!(need(&hir), Need::Nothing, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_long_pattern_asks_for_a_bounded_number_of_trigrams() {
+        let words: Vec<String> = (0..400).map(|number| format!("word{number}")).collect();
+        assert!(of(&words.concat()).count() <= MAX_TRIGRAMS);
+        assert!(of(&words.join("|")).count() <= MAX_TRIGRAMS);
+    }
+}

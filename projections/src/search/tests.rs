@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use regex::RegexBuilder;
 use scripta_events::domain::{ChatId, MessageId, Role};
 use tempfile::TempDir;
