@@ -1,6 +1,6 @@
 //! A log in append-only files: segments of frames, one sync a frame, one writer thread.
 //!
-//! The bytes are described in [`format`]. What is written is durable before it is answered; what
+//! The bytes are described in [`mod@format`]. What is written is durable before it is answered; what
 //! a crash leaves at the end of the last segment is mended at the next opening; anything else
 //! that is not as it was written is an error that names the file and the offset.
 //!
