@@ -6,4 +6,5 @@ mod pages;
 mod refusals;
 mod schemas;
 mod sessions;
+mod turns;
 mod world;

@@ -10,7 +10,7 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, RoleClient, RoleServer, RunningService, ServiceError,
     TxJsonRpcMessage,
 };
-use scripta_actors::{Handle, Options, demo};
+use scripta_actors::{Handle, Models, Options, demo};
 use scripta_events::log::EventLog;
 use scripta_events::log::memory::MemoryLog;
 use scripta_mcp::{AppServer, AppToolbox, Caller};
@@ -37,12 +37,15 @@ pub enum Era {
 }
 
 pub async fn world() -> World {
+    world_with(Arc::new(demo::Demo)).await
+}
+
+pub async fn world_with(models: Arc<dyn Models>) -> World {
     let dir = tempfile::tempdir().unwrap();
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let opened = Projections::open(log.clone(), dir.path(), Default::default());
     let projections = Arc::new(opened.unwrap());
     let toolbox = Arc::new(AppToolbox::new());
-    let models = Arc::new(demo::Demo);
     let handle = Handle::start(log.clone(), models, toolbox.clone(), Options::default()).unwrap();
     let server = AppServer::new(handle, projections, log.clone()).unwrap();
     toolbox.bind(&server);

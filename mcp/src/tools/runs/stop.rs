@@ -21,7 +21,8 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
         if stopped { "Stopped the turn" } else { "There was no turn to stop" }.to_owned();
     let waiting = done.state.queue.len();
     if waiting > 0 && matches!(done.state.status(), BranchStatus::Paused { .. }) {
-        phrase.push_str(&format!("; {waiting} queued wait, and the branch is paused"));
+        let messages = if waiting == 1 { "message waits" } else { "messages wait" };
+        phrase.push_str(&format!("; {waiting} queued {messages}, and the branch is paused"));
     }
     Ok(Applied {
         replayed: done.receipt.replayed,

@@ -1,0 +1,152 @@
+//! Turns that take their time: queueing, waiting, stopping.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use scripta_actors::{ModelError, ModelEvent, ModelRequest, Models, demo};
+use scripta_events::domain::ConnectionId;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::world::{World, call, connect, id, text, world, world_with};
+
+/// A model that says "So far", and then nothing until it is let go.
+struct Held(watch::Receiver<bool>);
+
+impl Models for Held {
+    fn resolve(
+        &self,
+        wanted: Option<&ConnectionId>,
+        model: Option<&str>,
+    ) -> Result<(ConnectionId, Option<String>), ModelError> {
+        demo::Demo.resolve(wanted, model)
+    }
+
+    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let mut let_go = self.0.clone();
+        let begin = stream::iter([Ok(ModelEvent::Text("So far".to_owned()))]);
+        let end = stream::once(async move {
+            drop(let_go.wait_for(|gone| *gone).await);
+            Ok(ModelEvent::Done { usage: None })
+        });
+        begin.chain(end).boxed()
+    }
+}
+
+async fn held() -> (World, watch::Sender<bool>, String) {
+    let (let_go, is_let_go) = watch::channel(false);
+    let world = world_with(Arc::new(Held(is_let_go))).await;
+    let project = world.project("Work").await;
+    let chat = world.chat(&project, "Notes").await;
+    (world, let_go, chat)
+}
+
+fn submit(chat: &str, text: &str) -> Value {
+    json!({ "operation": "Submit", "chatId": chat, "text": text })
+}
+
+#[tokio::test]
+async fn what_comes_meanwhile_is_queued_and_has_its_turn() {
+    let (world, let_go, chat) = held().await;
+    let first = world.ok("app_runs", submit(&chat, "One")).await;
+    assert_eq!(first["phrase"], "Submitted the message; its turn is running");
+    assert_eq!(first["document"]["run"]["status"], "Running");
+    let second = world.ok("app_runs", submit(&chat, "Two")).await;
+    assert_eq!(second["phrase"], "Queued the message behind the turn that is running");
+    let third = world.ok("app_runs", submit(&chat, "Three")).await;
+    assert_eq!(third["phrase"], "Queued the message behind one other message");
+    assert_eq!(third["document"]["run"]["status"], "Queued");
+    assert_eq!(third["document"].get("runId"), None);
+
+    let branch = world.read(json!({ "resource": "Chat", "chatId": chat })).await;
+    assert_eq!(branch["items"][0]["branches"][0]["status"], "Running");
+    assert_eq!(branch["items"][0]["branches"][0]["queued"], 2);
+
+    let_go.send_replace(true);
+    let last = world.submit(&chat, "Four").await;
+    assert_eq!(last["document"]["run"]["status"], "Completed");
+    let history = world.read(json!({ "resource": "Messages", "chatId": chat })).await;
+    assert_eq!(history["items"].as_array().unwrap().len(), 8);
+    assert_eq!(history["items"][2]["id"], second["document"]["messageId"]);
+}
+
+#[tokio::test]
+async fn a_wait_that_runs_out_gives_the_status_of_then() {
+    let (world, let_go, chat) = held().await;
+    let mut patient = submit(&chat, "One");
+    patient["wait"] = json!(true);
+    patient["waitTimeoutMs"] = json!(1000);
+    patient["operationId"] = json!(uuid::Uuid::now_v7());
+    let waited = world.ok("app_runs", patient.clone()).await;
+    assert_eq!(waited["phrase"], "Submitted the message; its turn is still running after 1 s");
+    assert_eq!(waited["document"]["run"]["status"], "Running");
+    // The repeat waits again, and gives the run's present status.
+    let_go.send_replace(true);
+    let again = world.ok("app_runs", patient).await;
+    assert_eq!(again["replayed"], true);
+    assert_eq!(again["document"]["run"]["status"], "Completed");
+}
+
+#[tokio::test]
+async fn a_stop_keeps_what_there_was() {
+    let (world, _let_go, chat) = held().await;
+    let started = world.ok("app_runs", submit(&chat, "One")).await;
+    let queued = world.ok("app_runs", submit(&chat, "Two")).await;
+    let stop = json!({
+        "operation": "Stop", "branchId": chat, "operationId": uuid::Uuid::now_v7(),
+    });
+    let stopped = world.ok("app_runs", stop.clone()).await;
+    assert_eq!(
+        stopped["phrase"],
+        "Stopped the turn; 1 queued message waits, and the branch is paused"
+    );
+    assert_eq!(stopped["document"]["run"]["status"], "Stopped");
+    assert_eq!(stopped["document"]["runId"], started["document"]["runId"]);
+    let again = world.ok("app_runs", stop).await;
+    assert_eq!(again["replayed"], true);
+    assert_eq!(again["document"], stopped["document"]);
+
+    let chat_now = world.read(json!({ "resource": "Chat", "chatId": chat })).await;
+    let branch = &chat_now["items"][0]["branches"][0];
+    assert_eq!(branch["status"], "Paused");
+    assert_eq!(branch["pausedBecause"], "its last turn was stopped");
+    // Whoever waits for the queued message hears that it needs a person, at once.
+    let mut waiting = submit(&chat, "Two");
+    waiting["operationId"] = queued["document"]["messageId"].clone();
+    waiting["wait"] = json!(true);
+    let told = world.ok("app_runs", waiting).await;
+    assert!(told["phrase"].as_str().unwrap().contains("its branch is paused"), "{told:#}");
+    let runs = world.read(json!({ "resource": "Runs", "branchId": chat })).await;
+    assert_eq!(runs["items"][0]["status"], "Stopped");
+}
+
+#[tokio::test]
+async fn a_run_does_not_wait_for_its_own_branch() {
+    let world = world().await;
+    let project = world.project("Work").await;
+    let chat = world.chat(&project, "Notes").await;
+    let submitted = world.submit(&chat, "One").await;
+    let scope = scripta_mcp::RunScope {
+        project: project.parse().unwrap(),
+        chat: chat.parse().unwrap(),
+        branch: chat.parse().unwrap(),
+        run: id(&submitted["document"]["runId"]).parse().unwrap(),
+    };
+    let server = world.server.with_caller(scripta_mcp::Caller::run(scope));
+    let client = connect(&server, crate::world::Era::Modern).await;
+    let mut own = submit(&chat, "Two");
+    own["wait"] = json!(true);
+    let refused = call(&client, "app_runs", own).await;
+    assert_eq!(refused.is_error, Some(true));
+    assert!(text(&refused).contains("wait for its own branch"), "{}", text(&refused));
+    // Another branch is fine, and its message names the run's branch as its sender.
+    let other = world.chat(&project, "Other").await;
+    let mut fine = submit(&other, "Three");
+    fine["wait"] = json!(true);
+    let sent = call(&client, "app_runs", fine).await;
+    assert_eq!(sent.is_error, Some(false), "{}", text(&sent));
+    let history = world.read(json!({ "resource": "Messages", "chatId": other })).await;
+    let sender = &history["items"][0]["sender"];
+    assert_eq!(sender, &json!({ "kind": "Branch", "chatId": chat, "branchId": chat }));
+}
