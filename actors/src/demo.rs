@@ -125,3 +125,20 @@ fn cut(text: &str, limit: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn plain_words_are_taken_as_wishes() {
+        let query =
+            |text: &str| wish(text).map(|wish| wish["query"].as_str().unwrap_or("").to_owned());
+        assert_eq!(query("Please search for \"blue whales\"."), Some("blue whales".to_owned()));
+        assert_eq!(query("İ search for é, now"), Some("é, now".to_owned()));
+        assert_eq!(query("search for   "), None);
+        assert_eq!(query("hello"), None);
+        assert_eq!(wish("List my chats!"), Some(json!({ "resource": "Chats" })));
+    }
+}

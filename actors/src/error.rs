@@ -79,8 +79,9 @@ pub enum LoadError {
     /// The log holds an event that is not known here.
     #[error("the log holds an event that can't be decoded")]
     Decode(#[from] DecodeError),
-    /// The actors are shut down.
-    #[error("the server is shutting down; try again when it is back")]
+    /// The actors are shut down. A command whose answer was lost in it may have been carried out:
+    /// a repeat under the same operation id tells.
+    #[error("the server is shutting down; try again under the same operation id when it is back")]
     ShuttingDown,
     /// More commands are under way than are allowed.
     #[error("{limit} commands are under way, which is the most at a time; try again in a moment")]
@@ -127,7 +128,8 @@ pub enum ExecuteError<A: Aggregate> {
     /// The log didn't take the commit; its error says whether it may be there all the same.
     #[error("the change could not be written")]
     Log(#[source] AppendError),
-    /// What the decision needs could not be loaded. Nothing was written.
+    /// What the decision needs could not be loaded. Nothing was written, except where the
+    /// server shuts down meanwhile ([`LoadError::ShuttingDown`]).
     #[error(transparent)]
     Load(#[from] LoadError),
     /// An event can't be encoded. Nothing was written.

@@ -128,7 +128,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`ExecuteError`]; except after [`ExecuteError::Log`], nothing was written, and the
+    /// [`ExecuteError`], whose variants say what may have been written; where nothing was, the
     /// operation id is free.
     pub async fn execute<A: Aggregate>(
         &self,

@@ -24,6 +24,8 @@ mod names;
 mod project;
 mod replica;
 mod run;
+#[cfg(test)]
+mod testing;
 mod tools;
 mod turn;
 

@@ -1,7 +1,8 @@
 //! Operation ids, revisions, conflicts, refusals.
 
 use scripta_actors::{
-    Branch, BranchKey, Chat, ChatCommand, ExecuteError, Project, ProjectCommand, Refusal,
+    Branch, BranchCommand, BranchKey, Chat, ChatCommand, ExecuteError, LoadError, Options, Project,
+    ProjectCommand, Refusal,
 };
 use scripta_events::domain::{BranchId, ChatId, MessageId, ProjectId};
 use scripta_events::{Fingerprint, OperationId};
@@ -96,6 +97,31 @@ async fn what_is_not_there_is_not_found() {
     let error = world.handle.execute::<Chat>(nowhere, create, meta(None)).await.unwrap_err();
     assert!(matches!(error, ExecuteError::Refused(Refusal::NotFound { what: "project", .. })));
     assert!(world.handle.state::<Chat>(nowhere).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn more_commands_at_a_time_than_allowed_are_refused() {
+    let options = Options { max_in_flight: 1, ..Options::default() };
+    let world = World::with(vec![], options, false).await;
+    let state = || world.handle.state::<Chat>(world.chat);
+    let (one, two) = futures::join!(state(), state());
+    assert!(one.unwrap().is_some());
+    assert!(matches!(two, Err(LoadError::Busy { limit: 1 })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_operation_sent_many_times_at_once_takes_effect_once() {
+    let world = World::new(vec![]).await;
+    let (other, id) = (world.another(), MessageId::random());
+    let submits = (0..16).map(|place| {
+        let handle = if place % 2 == 0 { &world.handle } else { &other };
+        let command = BranchCommand::Submit { message: message(id, "once") };
+        handle.execute::<Branch>(world.branch(), command, meta(Some(OperationId(id.0))))
+    });
+    let done = futures::future::join_all(submits).await;
+    let fresh = done.iter().filter(|done| !done.as_ref().unwrap().receipt.replayed);
+    assert_eq!(fresh.count(), 1);
+    assert_eq!(world.messages(world.branch()).await[0].id, id);
 }
 
 #[tokio::test]

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
-use scripta_actors::{BranchStatus, Options, RunStatus};
+use scripta_actors::{Branch, BranchCommand, BranchStatus, Options, RunStatus};
+use scripta_events::OperationId;
 use scripta_events::domain::{BranchEvent, MessageId, Role};
 
-use crate::world::World;
+use crate::world::{PATIENCE, World, message, meta};
 
 /// Every submitted message is there once, in the order in which it was taken, and never did two
 /// turns of the branch run at the same time.
@@ -64,5 +65,38 @@ async fn actors_that_leave_under_load_lose_nothing() {
     let options = Options { idle_after: Duration::from_micros(1), ..Options::default() };
     let world = World::with(vec![], options, false).await;
     let ids = submit_all(&world, 150, 16).await;
+    check(&world, &ids).await;
+    let all_left = async {
+        while world.handle.actors() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, all_left).await.unwrap();
+    // And they come back from their streams.
+    assert_eq!(world.branch_state().await.runs.len(), ids.len());
+}
+
+/// The log arbitrates: what one process moved, the other reloads and decides again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_on_one_branch_agree() {
+    let world = World::new(vec![]).await;
+    let other = world.another();
+    let ids: Vec<_> = (0..60).map(|_| MessageId::random()).collect();
+    let submits = ids.iter().enumerate().map(|(place, id)| {
+        let handle = if place % 2 == 0 { &world.handle } else { &other };
+        let command = BranchCommand::Submit { message: message(*id, "hello") };
+        handle.execute::<Branch>(world.branch(), command, meta(Some(OperationId(id.0))))
+    });
+    stream::iter(submits).buffer_unordered(8).for_each(async |done| drop(done.unwrap())).await;
+    let settled = async {
+        loop {
+            let state = world.branch_state().await;
+            if state.turn.is_none() && state.queue.is_empty() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, settled).await.unwrap();
     check(&world, &ids).await;
 }

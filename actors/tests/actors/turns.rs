@@ -153,7 +153,7 @@ async fn a_run_that_a_restart_interrupts_has_failed() {
     world.handle.shutdown(Duration::ZERO).await;
     let gone = world.submit_as(MessageId::random(), "late").await.unwrap_err();
     assert!(gone.to_string().contains("shutting down"), "{gone}");
-    world.restart();
+    world.handle = world.another();
     let run = world.branch_state().await.turn.unwrap().run;
     let key = RunKey { chat: world.chat, run };
     world.handle.wake(vec![world.branch()], vec![key]).await;

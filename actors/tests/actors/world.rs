@@ -75,8 +75,8 @@ impl World {
     }
 
     /// Another process on the same log.
-    pub fn restart(&mut self) {
-        self.handle = start(&self.log, &self.script, Options::default());
+    pub fn another(&self) -> Handle {
+        start(&self.log, &self.script, Options::default())
     }
 
     pub fn branch(&self) -> BranchKey {

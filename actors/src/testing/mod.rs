@@ -1,0 +1,187 @@
+//! Given events, when a command, then a decision: a chat's streams without a log.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod deciders;
+mod machine;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scripta_events::domain::{
+    BranchEvent, BranchId, ChatId, ConnectionId, MessageId, ProjectId, RunEvent, Sender,
+};
+use scripta_events::log::Expectation;
+use scripta_events::{Revision, Timestamp};
+use uuid::Uuid;
+
+use crate::{
+    Aggregate, Branch, BranchCommand, BranchFacts, BranchKey, BranchState, Chat, ChatCommand,
+    ChatFacts, ChatState, Decision, Effect, Endpoint, Ids, NewMessage, Partial, Refusal, Run,
+    RunCommand, RunFacts, RunKey, RunState, Write,
+};
+
+/// A chat with its branches and runs, folded from what was decided.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) chat: Option<ChatState>,
+    pub(crate) branches: BTreeMap<BranchId, BranchState>,
+    pub(crate) runs: BTreeMap<scripta_events::domain::RunId, (RunState, u64)>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) partial: Option<Partial>,
+    pub(crate) problem: Option<String>,
+    count: u128,
+}
+
+impl Given {
+    /// A chat with an idle first branch.
+    pub(crate) fn chat() -> Given {
+        let mut given = Given::default();
+        let create = ChatCommand::Create {
+            project: ProjectId(Uuid::from_u128(1)),
+            title: "First".to_owned(),
+            connection: None,
+            model: None,
+        };
+        given.when_chat(create).unwrap();
+        given
+    }
+
+    pub(crate) fn chat_id(&self) -> ChatId {
+        ChatId(Uuid::from_u128(2))
+    }
+
+    pub(crate) fn first(&self) -> BranchId {
+        self.chat_id().first_branch()
+    }
+
+    pub(crate) fn branch(&self) -> &BranchState {
+        &self.branches[&self.first()]
+    }
+
+    /// The state of the run of the first branch's turn.
+    pub(crate) fn run(&self) -> &RunState {
+        &self.runs[&self.branch().turn.unwrap().run].0
+    }
+
+    pub(crate) fn id(&mut self) -> Uuid {
+        self.count += 1;
+        Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + (self.count << 16))
+    }
+
+    pub(crate) fn message(&mut self, text: &str) -> NewMessage {
+        let id = MessageId(self.id());
+        NewMessage { id, text: text.to_owned(), sender: Sender::User, intent: None }
+    }
+
+    pub(crate) fn submit(&mut self, text: &str) -> MessageId {
+        let message = self.message(text);
+        let id = message.id;
+        self.when_branch(BranchCommand::Submit { message }).unwrap();
+        id
+    }
+
+    fn ids(&mut self) -> Ids {
+        Ids::from_base(self.id())
+    }
+
+    fn endpoint(&self) -> Option<Endpoint> {
+        let connection = ConnectionId("script".to_owned());
+        Some(Endpoint { connection, model: None, problem: self.problem.clone() })
+    }
+
+    pub(crate) fn when_chat(&mut self, command: ChatCommand) -> Result<usize, Refusal> {
+        let mut chain = vec![];
+        if let ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } =
+            &command
+        {
+            let mut next = self.branches.get(branch);
+            while let Some(state) = next {
+                chain.push(Arc::new(state.clone()));
+                next = state.fork.and_then(|fork| self.branches.get(&fork.parent));
+            }
+        }
+        let endpoint = self.endpoint();
+        let (now, ids) = (Timestamp(5), self.ids());
+        let mut facts = ChatFacts { now, ids, project_exists: true, chain, endpoint };
+        let decision = Chat::decide(self.chat_id(), self.chat.as_ref(), &command, &mut facts)?;
+        for event in &decision.events {
+            self.chat = Chat::evolve(self.chat.take(), event, now);
+        }
+        Ok(self.then(decision))
+    }
+
+    pub(crate) fn when_branch(&mut self, command: BranchCommand) -> Result<usize, Refusal> {
+        let first = self.first();
+        let key = BranchKey { chat: self.chat_id(), branch: first };
+        let turn = self.branch().turn;
+        let run = turn.and_then(|turn| self.runs.get(&turn.run).cloned());
+        let mut facts = BranchFacts {
+            now: Timestamp(6),
+            ids: self.ids(),
+            chat: self.chat.clone().map(Arc::new),
+            endpoint: self.endpoint(),
+            run: run.map(|(state, revision)| (Arc::new(state), Revision(revision))),
+            partial: self.partial.clone(),
+        };
+        let state = self.branches.get(&first);
+        let decision = Branch::decide(key, state, &command, &mut facts)?;
+        self.evolve_branch(first, &decision.events);
+        Ok(self.then(decision))
+    }
+
+    pub(crate) fn when_run(&mut self, key: RunKey, command: RunCommand) -> Result<usize, Refusal> {
+        let mut facts = RunFacts { now: Timestamp(7), ids: self.ids() };
+        let state = self.runs.get(&key.run).map(|(state, _)| state);
+        let decision = Run::decide(key, state, &command, &mut facts)?;
+        self.evolve_run(key, &decision.events);
+        Ok(self.then(decision))
+    }
+
+    /// The present turn's run gets this answer from the world.
+    pub(crate) fn tell(&mut self, command: RunCommand) -> usize {
+        let run = self.branch().turn.unwrap().run;
+        self.when_run(RunKey { chat: self.chat_id(), run }, command).unwrap()
+    }
+
+    /// Folds what a decision writes elsewhere, checks what it expects there, and returns how
+    /// many events it has.
+    fn then<A: Aggregate>(&mut self, decision: Decision<A>) -> usize {
+        let mut count = decision.events.len();
+        for write in decision.others {
+            match write {
+                Write::Branch { key, expected, events } => {
+                    let there = Revision(self.branches.contains_key(&key.branch).into());
+                    assert!(expected.holds(there), "{expected:?} of {there:?}");
+                    count += events.len();
+                    self.evolve_branch(key.branch, &events);
+                }
+                Write::Run { key, expected, events } => {
+                    let there = self.runs.get(&key.run).map_or(0, |(_, revision)| *revision);
+                    assert!(expected.holds(Revision(there)), "{expected:?} of {there}");
+                    count += events.len();
+                    self.evolve_run(key, &events);
+                }
+            }
+        }
+        for check in decision.checks {
+            assert_eq!(check.expected, Expectation::Exists);
+        }
+        self.effects.extend(decision.effects);
+        count
+    }
+
+    fn evolve_branch(&mut self, id: BranchId, events: &[BranchEvent]) {
+        for event in events {
+            let state = Branch::evolve(self.branches.remove(&id), event, Timestamp(0)).unwrap();
+            self.branches.insert(id, state);
+        }
+    }
+
+    fn evolve_run(&mut self, key: RunKey, events: &[RunEvent]) {
+        for event in events {
+            let (state, revision) = self.runs.remove(&key.run).unzip();
+            let state = Run::evolve(state, event, Timestamp(0)).unwrap();
+            self.runs.insert(key.run, (state, revision.unwrap_or(0) + 1));
+        }
+    }
+}
