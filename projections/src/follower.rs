@@ -49,10 +49,10 @@ pub(crate) enum ApplyError {
     #[error("the event at position {position} does not fit what was before it: {reason}")]
     Inconsistent { position: Position, reason: String },
     /// Positions are missing.
-    #[error("positions {expected} to {found} are missing (the last given was {found})")]
+    #[error("position {expected} was next and {found} came: positions are missing")]
     Gap { expected: Position, found: Position },
     /// Positions come again.
-    #[error("position {found} came when {expected} was next")]
+    #[error("position {expected} was next and {found} came again")]
     Overlap { expected: Position, found: Position },
     /// The log could not be read.
     #[error("the log can't be read: {0}")]
@@ -241,5 +241,69 @@ impl From<QueryError> for ApplyError {
 impl From<DecodeError> for ApplyError {
     fn from(error: DecodeError) -> ApplyError {
         ApplyError::Decode(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use futures::stream;
+    use scripta_events::domain::ProjectId;
+
+    use super::*;
+    use crate::testing::History;
+
+    struct Nothing;
+
+    impl Projection for Nothing {
+        async fn apply(&mut self, _batch: &[Recorded]) -> Result<(), Halt> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> Result<(), ApplyError> {
+            Ok(())
+        }
+    }
+
+    fn order(before: u64, positions: &[u64]) -> Result<(), ApplyError> {
+        let history = History::new();
+        history.unknown(ProjectId::random().stream());
+        let mut events = history.log.read_all(Position::START, Filter::until(Position(1)));
+        let event = events.next().now_or_never().flatten().unwrap().unwrap();
+        let batch: Vec<Recorded> = positions
+            .iter()
+            .map(|position| Recorded { position: Position(*position), ..event.clone() })
+            .collect();
+        let (progress, _) = watch::channel(Progress { position: Position(before), stopped: None });
+        let stopping = watch::channel(false).1;
+        let position = Position(before);
+        Task { name: "test", projection: Nothing, position, progress, stopping }.check_order(&batch)
+    }
+
+    #[test]
+    fn gaps_and_overlaps_of_positions_are_errors() {
+        assert!(order(4, &[5, 6, 7]).is_ok());
+        let gap = order(4, &[5, 7]).unwrap_err();
+        assert!(matches!(gap, ApplyError::Gap { expected: Position(6), found: Position(7) }));
+        let overlap = order(4, &[4, 5]).unwrap_err();
+        assert!(matches!(overlap, ApplyError::Overlap { expected: Position(5), .. }));
+    }
+
+    #[test]
+    fn a_batch_ends_at_its_bound_and_keeps_what_came_before_an_error() {
+        let history = History::new();
+        for _ in 0..MAX_BATCH_EVENTS + 5 {
+            history.unknown(ProjectId::random().stream());
+        }
+        let mut events = history.log.read_all(Position::START, Filter::default());
+        let first = events.next().now_or_never().flatten().unwrap();
+        let (batch, failure) = fill(first, &mut events);
+        assert_eq!((batch.len(), failure.is_none()), (MAX_BATCH_EVENTS, true));
+
+        let good = Ok(batch.into_iter().next().unwrap());
+        let mut broken = stream::iter([Err(ReadError::Closed)]).boxed();
+        let (batch, failure) = fill(good, &mut broken);
+        assert_eq!((batch.len(), failure.is_some()), (1, true));
     }
 }
