@@ -1,5 +1,6 @@
 //! Operation ids, revisions, conflicts, refusals.
 
+use futures::FutureExt;
 use scripta_actors::{
     Branch, BranchCommand, BranchKey, Chat, ChatCommand, ExecuteError, LoadError, Options, Project,
     ProjectCommand, Refusal,
@@ -103,10 +104,13 @@ async fn what_is_not_there_is_not_found() {
 async fn more_commands_at_a_time_than_allowed_are_refused() {
     let options = Options { max_in_flight: 1, ..Options::default() };
     let world = World::with(vec![], options, false).await;
-    let state = || world.handle.state::<Chat>(world.chat);
-    let (one, two) = futures::join!(state(), state());
-    assert!(one.unwrap().is_some());
-    assert!(matches!(two, Err(LoadError::Busy { limit: 1 })));
+    let gate = world.script.gate.lock().unwrap();
+    let mut submit = Box::pin(world.submit_as(MessageId::random(), "hello"));
+    assert!((&mut submit).now_or_never().is_none());
+    let busy = world.handle.state::<Chat>(world.chat).now_or_never().unwrap();
+    assert!(matches!(busy, Err(LoadError::Busy { limit: 1 })));
+    drop(gate);
+    submit.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -46,6 +46,8 @@ pub struct Script {
     pub called: Mutex<Vec<ToolRequest>>,
     pub reached: Notify,
     pub tool_hangs: bool,
+    /// While a test holds it, turns that want a connection wait.
+    pub gate: Mutex<()>,
 }
 
 pub struct World {
@@ -169,6 +171,7 @@ impl Models for Player {
         wanted: Option<&ConnectionId>,
         model: Option<&str>,
     ) -> Result<(ConnectionId, Option<String>), ModelError> {
+        drop(self.0.gate.lock().unwrap());
         match wanted {
             Some(gone) if gone.0 == "gone" => Err(ModelError::permanent("no connection 'gone'")),
             _ => Ok((ConnectionId("script".to_owned()), model.map(str::to_owned))),
