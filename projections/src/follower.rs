@@ -11,6 +11,7 @@ use scripta_events::codec::DecodeError;
 use scripta_events::log::{EventLog, Filter, ReadError, Recorded};
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::task::unconstrained;
 
 use crate::QueryError;
 
@@ -221,8 +222,9 @@ fn fill(
         if batch.len() >= MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES {
             break;
         }
-        // An end of the stream is met again, and told, by the next wait.
-        next = events.next().now_or_never().flatten();
+        // An end of the stream is met again, and told, by the next wait. Unconstrained, since
+        // tokio's budget would make every batch end after 128 events.
+        next = unconstrained(events.next()).now_or_never().flatten();
     }
     (batch, None)
 }
