@@ -1,11 +1,77 @@
-//! Scripta: one binary, server and command line.
+//! Scripta: the server and the command line, in one binary.
 
+mod attach;
 mod cli;
 mod config;
 mod data;
+mod demo;
+mod engine;
 mod failure;
+mod find;
+mod http;
 mod import;
 mod key;
+mod log_command;
+mod models;
+mod remote;
 mod running;
+mod search;
+mod serve;
+mod socket;
+mod store;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use cli::{Cli, Command, Serve};
+use config::{Config, Process};
+use data::DataFolder;
+use failure::{Failure, Outcome};
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("scripta: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Outcome {
+    let flags = match &cli.command {
+        Command::Serve(serve) => serve.clone(),
+        _ => Serve::default(),
+    };
+    let config = config::resolve(&cli.global, &flags, &Process)?;
+    log_to_stderr(&config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| Failure::failed(format!("the runtime can't be started: {error}")))?;
+    let outcome = runtime.block_on(dispatch(cli.command, config));
+    // A thread that waits for standard input never ends by itself.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn dispatch(command: Command, config: Config) -> Outcome {
+    let data = DataFolder::at(&config.data);
+    match command {
+        Command::Serve(Serve { demo, .. }) => serve::run(config, demo).await,
+        Command::Mcp => attach::run(config).await,
+        Command::Import(arguments) => import::run(&data, arguments).await,
+        Command::Search(arguments) => search::run(&data, arguments).await,
+        Command::Log(command) => log_command::run(&data, command).await,
+    }
+}
+
+/// Standard output is for answers, and for the protocol of `scripta mcp`.
+fn log_to_stderr(config: &Config) -> Outcome {
+    let filter = EnvFilter::try_new(&config.log).map_err(|error| {
+        Failure::usage(format!("{:?} is no filter for log lines: {error}", config.log))
+    })?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    lines.try_init().map_err(|error| Failure::failed(format!("no log lines: {error}")))
+}

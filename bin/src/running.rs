@@ -49,8 +49,9 @@ pub fn publish(data: &DataFolder, server: &Server) -> Outcome<Published> {
         let text = serde_json::to_vec_pretty(server).map_err(std::io::Error::other)?;
         write_private(path, &text)
     };
-    write(&path)
-        .map_err(|error| Failure::failed(format!("{} can't be written: {error}", path.display())))?;
+    write(&path).map_err(|error| {
+        Failure::failed(format!("{} can't be written: {error}", path.display()))
+    })?;
     Ok(Published { path })
 }
 

@@ -73,11 +73,7 @@ impl Environment for Process {
 }
 
 /// Puts the layers together.
-pub fn resolve(
-    global: &Global,
-    serve: &Serve,
-    environment: &dyn Environment,
-) -> Outcome<Config> {
+pub fn resolve(global: &Global, serve: &Serve, environment: &dyn Environment) -> Outcome<Config> {
     let data = data_folder(global, environment)?;
     let named = global.config.clone().or_else(|| environment.get("SCRIPTA_CONFIG").map(Into::into));
     let path = named.clone().unwrap_or_else(|| data.join("scripta.toml"));
@@ -143,7 +139,9 @@ fn listen_address(text: &str) -> Outcome<SocketAddr> {
         ))
     })?;
     addresses.next().ok_or_else(|| {
-        Failure::usage(format!("{text} has no address; write it as HOST:PORT, such as {DEFAULT_LISTEN}"))
+        Failure::usage(format!(
+            "{text} has no address; write it as HOST:PORT, such as {DEFAULT_LISTEN}"
+        ))
     })
 }
 
@@ -165,7 +163,9 @@ fn check_connections(connections: &[FileConnection]) -> Outcome {
             )));
         }
         if !names.insert(name) {
-            return Err(Failure::usage(format!("two connections have the name {name:?}; rename one")));
+            return Err(Failure::usage(format!(
+                "two connections have the name {name:?}; rename one"
+            )));
         }
         let url = reqwest::Url::parse(&connection.base_url);
         if !url.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
@@ -280,7 +280,9 @@ mod tests {
     #[test]
     fn connections_are_checked() {
         let connection = |name: &str, url: &str| {
-            format!("[[connections]]\nname='{name}'\nprovider='openai'\nbase_url='{url}'\nmodel='m'\ndefault=true\n")
+            format!(
+                "[[connections]]\nname='{name}'\nprovider='openai'\nbase_url='{url}'\nmodel='m'\ndefault=true\n"
+            )
         };
         for (toml, says) in [
             (connection("builtin:x", "http://h/v1"), "builtin:"),

@@ -1,5 +1,155 @@
-//! `scripta import`.
+//! Bringing in conversations of other products: what the command line and HTTP share.
 
 mod chatgpt;
+mod command;
+mod ids;
+mod progress;
+mod project;
 mod reader;
+mod report;
 mod tree;
+mod write;
+
+use std::io::Read;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use scripta_events::domain::{Actor, ProjectId};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex, mpsc};
+
+pub use command::run;
+pub use ids::derive;
+pub use progress::{Progress, Silent};
+pub use report::Report;
+
+use self::chatgpt::Conversation;
+use self::reader::ReaderError;
+use self::write::Writer;
+use crate::engine::Engine;
+use crate::failure::{Failure, Outcome};
+
+/// The project that is imported into when nobody names one.
+pub const DEFAULT_PROJECT: &str = "Imported";
+
+/// Conversations that wait to be written while the file is read on.
+const READ_AHEAD: usize = 8;
+
+/// Conversations that are written at a time: their commits share syncs.
+const WRITTEN_AT_ONCE: usize = 8;
+
+/// Brings files into one project.
+pub struct Importer {
+    writer: Writer,
+}
+
+impl Importer {
+    /// An importer into a project, by id or name; a name that is not there is made.
+    pub async fn new(engine: &Engine, actor: Actor, project: &str) -> Outcome<Importer> {
+        let project = project::find_or_make(engine, &actor, project).await?;
+        Ok(Importer { writer: Writer { handle: engine.handle.clone(), actor, project } })
+    }
+
+    /// The project.
+    pub fn project(&self) -> ProjectId {
+        self.writer.project
+    }
+
+    /// Brings in one file. What goes in before the file turns out to be damaged stays in, and the
+    /// damage is a failure of the report.
+    ///
+    /// A file of which nothing went in is a failure.
+    pub async fn file(
+        &self,
+        name: &str,
+        input: impl Read + Send + 'static,
+        progress: Box<dyn Progress>,
+    ) -> Outcome<Report> {
+        let (sender, receiver) = mpsc::channel(READ_AHEAD);
+        let reading = tokio::task::spawn_blocking(move || read(input, progress, &sender));
+        let report = Arc::new(Mutex::new(Report::of(self.writer.project)));
+        let conversations = futures::stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|next| (next, receiver))
+        });
+        let write = |item: Item| {
+            let (writer, report, name) =
+                (self.writer.clone(), Arc::clone(&report), name.to_owned());
+            async move {
+                match item.read {
+                    Ok(conversation) => {
+                        let mut own = Report::default();
+                        writer.write(&name, conversation, &mut own).await;
+                        report.lock().await.add(own);
+                    }
+                    Err(reason) => report.lock().await.fail(&name, item.id, reason),
+                }
+            }
+        };
+        conversations.for_each_concurrent(WRITTEN_AT_ONCE, write).await;
+        let read = reading.await.map_err(|_| Failure::failed("reading the file broke off"))?;
+        let mut report = report.lock().await.clone();
+        match read {
+            Err(error @ (ReaderError::NotAnExport { .. } | ReaderError::Io(_))) => {
+                return Err(Failure::failed(format!("{name}: {error}")));
+            }
+            Err(error) => report.fail(name, "the file".to_owned(), error.to_string()),
+            Ok(()) => {}
+        }
+        judge(name, report)
+    }
+}
+
+/// Success is never said of nothing.
+fn judge(name: &str, report: Report) -> Outcome<Report> {
+    let taken =
+        report.conversations.added + report.conversations.extended + report.conversations.unchanged;
+    if taken > 0 {
+        return Ok(report);
+    }
+    let reason = match report.failures.first() {
+        Some(failure) => format!("{}: {}", failure.id, failure.reason),
+        None if report.seen() > 0 => "its conversations have no messages".to_owned(),
+        None => "there is no conversation in it".to_owned(),
+    };
+    Err(Failure::failed(format!(
+        "{name}: nothing was imported: {reason}; give a ChatGPT export's conversations.json"
+    )))
+}
+
+/// A conversation of the file, or why it can't be read.
+struct Item {
+    /// What to call it when it can't be read.
+    id: String,
+    read: Result<Conversation, String>,
+}
+
+/// Reads and parses on a thread that may block.
+fn read(
+    input: impl Read,
+    progress: Box<dyn Progress>,
+    sender: &mpsc::Sender<Item>,
+) -> Result<(), ReaderError> {
+    let input = progress::Counted { input, progress };
+    reader::read(input, &mut |number, element| {
+        let read = chatgpt::conversation(element.get());
+        let id = if read.is_err() { describe(number, &element) } else { String::new() };
+        sender.blocking_send(Item { id, read }).is_ok()
+    })
+}
+
+/// What a conversation that can't be read is called in the report: its title and id as far as
+/// they are there.
+fn describe(number: usize, element: &RawValue) -> String {
+    let value: Value = serde_json::from_str(element.get()).unwrap_or_default();
+    let field = |name: &str| value.get(name).and_then(Value::as_str);
+    let id = field("conversation_id").or_else(|| field("id"));
+    let mut text = format!("conversation {number}");
+    for (name, value) in [("titled", field("title")), ("with the id", id)] {
+        if let Some(value) = value {
+            let value: String = value.chars().take(80).collect();
+            text.push_str(&format!(" {name} {value:?}"));
+        }
+    }
+    text
+}

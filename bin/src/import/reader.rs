@@ -200,12 +200,9 @@ mod tests {
 
     #[test]
     fn what_is_no_export_says_what_it_is() {
-        for (text, says) in [
-            (&b""[..], "empty"),
-            (b"PK\x03\x04", "ZIP"),
-            (b"<html>", "HTML"),
-            (b"hello", "JSON"),
-        ] {
+        for (text, says) in
+            [(&b""[..], "empty"), (b"PK\x03\x04", "ZIP"), (b"<html>", "HTML"), (b"hello", "JSON")]
+        {
             let (elements, result) = all(text);
             assert!(elements.is_empty());
             let error = result.unwrap_err().to_string();

@@ -181,7 +181,9 @@ impl Links {
         for node in raw {
             let named = node.parent.as_deref().or_else(|| listed_by.get(node.id.as_str()).copied());
             let (parent, repaired) = present(named, &places, &listed_by);
-            links.parents.push(parent.filter(|parent| places.get(node.id.as_str()) != Some(parent)));
+            links
+                .parents
+                .push(parent.filter(|parent| places.get(node.id.as_str()) != Some(parent)));
             links.repaired += usize::from(repaired);
             let children = node.children.iter().filter_map(|child| places.get(child.as_str()));
             links.listed.push(children.copied().collect());
@@ -263,15 +265,12 @@ fn present<'a>(
 /// Walks down from the roots and keeps the messages; what shows nothing is passed over, and its
 /// children take its place. Returns where each id of the source came to: itself, or its nearest
 /// kept ancestor.
-fn thin_out(
-    raw: Vec<RawNode>,
-    links: &Links,
-    tree: &mut Tree,
-) -> HashMap<String, Option<usize>> {
+fn thin_out(raw: Vec<RawNode>, links: &Links, tree: &mut Tree) -> HashMap<String, Option<usize>> {
     let (roots, children) = links.ordered();
     let mut raw: Vec<Option<RawNode>> = raw.into_iter().map(Some).collect();
     let mut kept = HashMap::with_capacity(raw.len());
-    let mut stack: Vec<(usize, Option<usize>)> = roots.into_iter().rev().map(|r| (r, None)).collect();
+    let mut stack: Vec<(usize, Option<usize>)> =
+        roots.into_iter().rev().map(|r| (r, None)).collect();
     while let Some((place, parent)) = stack.pop() {
         let Some(node) = raw.get_mut(place).and_then(Option::take) else { continue };
         let here = match node.content {

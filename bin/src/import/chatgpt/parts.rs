@@ -74,7 +74,9 @@ fn body(kind: &str, content: &Value) -> Vec<Part> {
             let fenced = || format!("```{}\n{code}\n```", language.unwrap_or_default());
             (!code.trim().is_empty()).then(|| Part::Text { text: fenced() }).into_iter().collect()
         }
-        "system_error" => text(format!("{}: {}", string("name"), string("text")).as_str()).into_iter().collect(),
+        "system_error" => {
+            text(format!("{}: {}", string("name"), string("text")).as_str()).into_iter().collect()
+        }
         "execution_output" => text(string("text")).into_iter().collect(),
         "thoughts" => {
             let thoughts = content.get("thoughts").and_then(Value::as_array);

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use scripta_events::Timestamp;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 /// The latest time that is believed, in seconds: the year 9999.
@@ -50,7 +50,6 @@ pub struct Message {
 #[derive(Debug, Deserialize)]
 pub struct Author {
     pub role: Option<String>,
-    pub name: Option<String>,
 }
 
 /// What is known about a message.
