@@ -76,11 +76,11 @@ pub struct Import {
 /// Arguments of `search`.
 #[derive(Clone, Debug, Args)]
 pub struct Search {
-    /// The text to find, exactly as it stands
+    /// The text to find, in the messages of people and models
     pub pattern: String,
-    /// Upper and lower case are the same
-    #[arg(short, long)]
-    pub ignore_case: bool,
+    /// Upper and lower case are different
+    #[arg(long)]
+    pub case_sensitive: bool,
     /// Only in this project (an id)
     #[arg(long, value_name = "ID")]
     pub project: Option<String>,

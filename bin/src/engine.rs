@@ -41,7 +41,7 @@ impl Engine {
 
     /// Waits until the projections have caught up, and goes on with what was unfinished.
     pub async fn wake(&self) -> Outcome {
-        self.store.catch_up().await?;
+        self.store.catch_up_fully().await?;
         let projections = Arc::clone(&self.store.projections);
         let unfinished =
             move || projections.unfinished().map_err(|error| Failure::failed(sentence(&error)));

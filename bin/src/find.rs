@@ -28,9 +28,9 @@ pub struct Question {
     /// Whether it is a regular expression.
     #[serde(default)]
     pub is_regex: bool,
-    /// Whether upper and lower case are the same.
-    #[serde(default)]
-    pub ignore_case: bool,
+    /// Whether upper and lower case are the same; they are, unless this is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignore_case: Option<bool>,
     /// Only in this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<Uuid>,
@@ -113,17 +113,12 @@ pub async fn find(store: &Store, question: Question) -> Result<Answer, FindError
     }
     let after =
         question.cursor.as_deref().map(|cursor| read_cursor(cursor, &question)).transpose()?;
-    let query = SearchQuery {
-        pattern: question.query.clone(),
-        is_regex: question.is_regex,
-        ignore_case: question.ignore_case,
-        project: question.project_id.map(ProjectId),
-        chat: question.chat_id.map(ChatId),
-        branch: question.branch_id.map(BranchId),
-        roles: Vec::new(),
-        since: None,
-        until: None,
-    };
+    let mut query = SearchQuery::text(question.query.clone());
+    query.is_regex = question.is_regex;
+    query.ignore_case = question.ignore_case.unwrap_or(query.ignore_case);
+    query.project = question.project_id.map(ProjectId);
+    query.chat = question.chat_id.map(ChatId);
+    query.branch = question.branch_id.map(BranchId);
     store.catch_up().await.map_err(|error| FindError::Failed(error.to_string()))?;
     let projections = Arc::clone(&store.projections);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

@@ -20,6 +20,7 @@ mod serve;
 mod socket;
 mod store;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -72,6 +73,9 @@ fn log_to_stderr(config: &Config) -> Outcome {
     let filter = EnvFilter::try_new(&config.log).map_err(|error| {
         Failure::usage(format!("{:?} is no filter for log lines: {error}", config.log))
     })?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     lines.try_init().map_err(|error| Failure::failed(format!("no log lines: {error}")))
 }

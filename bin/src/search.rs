@@ -18,7 +18,7 @@ pub async fn run(data: &DataFolder, arguments: Search) -> Outcome {
     let question = Question {
         query: arguments.pattern,
         is_regex: false,
-        ignore_case: arguments.ignore_case,
+        ignore_case: arguments.case_sensitive.then_some(false),
         project_id: id("--project", arguments.project)?,
         chat_id: id("--chat", arguments.chat)?,
         branch_id: None,
@@ -50,8 +50,10 @@ async fn here(data: &DataFolder, question: Question) -> Outcome<Answer> {
         )));
     }
     let store = Store::open(data).await?;
+    let caught_up = store.catch_up_fully().await;
     let answer = find(&store, question).await;
     let closed = store.close().await;
+    caught_up?;
     let answer = answer.map_err(|error| match error {
         FindError::Refused(reason) => Failure::refused(reason),
         FindError::Failed(reason) => Failure::failed(reason),

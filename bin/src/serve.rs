@@ -164,7 +164,7 @@ fn greet(config: &Config, address: SocketAddr, key: &Key) {
         "url": format!("http://{address}/mcp"),
         "headers": { "X-API-Key": key.reveal() },
     } } });
-    let program = std::env::current_exe().map_or_else(|_| "scripta".into(), |path| path);
+    let program = std::env::current_exe().unwrap_or_else(|_| "scripta".into());
     let stdio = json!({ "mcpServers": { "scripta": {
         "command": program.display().to_string(),
         "args": ["--data", config.data.display().to_string(), "mcp"],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use scripta_events::log::EventLog;
 use scripta_events::segment::{self, LockError, SegmentLog};
-use scripta_projections::{OpenError as ProjectionsError, Options, Projections};
+use scripta_projections::{OpenError as ProjectionsError, Options, Projections, WaitError};
 
 use crate::data::DataFolder;
 use crate::failure::{Failure, Outcome, Status, sentence};
@@ -29,6 +29,20 @@ impl Store {
     pub async fn catch_up(&self) -> Outcome {
         let head = *self.log.head().borrow();
         self.projections.reach(head).await.map_err(|error| Failure::failed(sentence(&error)))
+    }
+
+    /// The same however long it takes, as after a projection's rebuild.
+    pub async fn catch_up_fully(&self) -> Outcome {
+        let head = *self.log.head().borrow();
+        loop {
+            match self.projections.reach(head).await {
+                Ok(()) => return Ok(()),
+                Err(error @ WaitError::Timeout { .. }) => {
+                    tracing::info!("still catching up: {error}");
+                }
+                Err(error) => return Err(Failure::failed(sentence(&error))),
+            }
+        }
     }
 
     /// Writes out what is held back, and unlocks the folder.

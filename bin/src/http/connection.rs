@@ -48,3 +48,57 @@ async fn watch_until_gone(descriptor: OwnedFd, gone: CancellationToken) -> std::
         let _ = stream.try_io(Interest::READABLE, nothing);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use actix_web::{App, HttpRequest, HttpServer, web};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn a_client_that_goes_away_is_noticed_and_one_that_stays_is_not() {
+        let asked = Arc::new(Notify::new());
+        let left = Arc::new(Notify::new());
+        let (handler_asked, handler_left) = (Arc::clone(&asked), Arc::clone(&left));
+        let server = HttpServer::new(move || {
+            let (asked, left) = (Arc::clone(&handler_asked), Arc::clone(&handler_left));
+            App::new().route("/quick", web::get().to(async || "done")).route(
+                "/slow",
+                web::get().to(move |request: HttpRequest| {
+                    let gone = request.conn_data::<Connection>().unwrap().gone.clone();
+                    let (asked, left) = (Arc::clone(&asked), Arc::clone(&left));
+                    async move {
+                        asked.notify_one();
+                        gone.cancelled().await;
+                        left.notify_one();
+                        "gone"
+                    }
+                }),
+            )
+        })
+        .on_connect(watch)
+        .workers(1)
+        .disable_signals()
+        .bind("127.0.0.1:0")
+        .unwrap();
+        let address = *server.addrs().first().unwrap();
+        let server = server.run();
+        let handle = server.handle();
+        actix_web::rt::spawn(server);
+
+        let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
+        client.write_all(b"GET /quick HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+        let mut buffer = [0; 1024];
+        assert!(client.read(&mut buffer).await.unwrap() > 0);
+        client.write_all(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+        asked.notified().await;
+        drop(client);
+        left.notified().await;
+        handle.stop(true).await;
+    }
+}

@@ -56,11 +56,13 @@ async fn import_all(engine: &Engine, arguments: &Import, sources: Vec<Source>) -
     let opened: Vec<_> = opened.collect::<Outcome<_>>()?;
     let importer = Importer::new(engine, Actor::User, &arguments.project).await?;
     let mut report = Report::of(importer.project());
+    let mut failed = Vec::new();
     for ((input, length), source) in opened {
         let progress = Box::new(Shown::new(&source.name(), length));
-        report.add(importer.file(&source.name(), input, progress).await?);
+        let own = importer.file(&source.name(), input, progress).await;
+        failed.extend(take(&mut report, &source, own));
     }
-    Ok(report)
+    all_or_some(report, failed)
 }
 
 async fn through(
@@ -73,14 +75,39 @@ async fn through(
         Failure::failed(format!("{} is gone; restart the server", data.admin_key().display()))
     })?;
     let mut report = Report::default();
+    let mut failed = Vec::new();
     for source in sources {
         let (input, length) = source.open()?;
         let progress: Box<dyn Progress> = Box::new(Shown::new(&source.name(), length));
         let query = [("project", arguments.project.clone()), ("name", source.name())];
-        let own: Report = remote::upload(server, &key, &query, input, progress).await?;
-        report.add(own);
+        let own = remote::upload(server, &key, &query, input, progress).await;
+        failed.extend(take(&mut report, &source, own));
     }
-    Ok(report)
+    all_or_some(report, failed)
+}
+
+/// Adds what one file came to.
+fn take(report: &mut Report, source: &Source, own: Outcome<Report>) -> Option<Failure> {
+    match own {
+        Ok(own) => {
+            report.add(own);
+            None
+        }
+        Err(failure) => {
+            report.fail(&source.name(), "the file".to_owned(), failure.to_string());
+            Some(failure)
+        }
+    }
+}
+
+/// A failure, where no file went in.
+fn all_or_some(report: Report, failed: Vec<Failure>) -> Outcome<Report> {
+    let conversations = &report.conversations;
+    let taken = conversations.added + conversations.extended + conversations.unchanged;
+    match failed.into_iter().next() {
+        Some(failure) if taken == 0 => Err(failure),
+        _ => Ok(report),
+    }
 }
 
 /// One file to import.

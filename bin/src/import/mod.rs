@@ -10,10 +10,9 @@ mod report;
 mod tree;
 mod write;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
-use std::sync::Arc;
 
-use futures::StreamExt;
 use scripta_events::domain::{Actor, ProjectId};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,10 +32,10 @@ use crate::failure::{Failure, Outcome};
 /// The project that is imported into when nobody names one.
 pub const DEFAULT_PROJECT: &str = "Imported";
 
-/// Conversations that wait to be written while the file is read on.
-const READ_AHEAD: usize = 8;
+/// Conversations that wait in a queue to be written while the file is read on.
+const READ_AHEAD: usize = 2;
 
-/// Conversations that are written at a time: their commits share syncs.
+/// Queues of conversations, which are written at the same time: their commits share syncs.
 const WRITTEN_AT_ONCE: usize = 8;
 
 /// Brings files into one project.
@@ -66,29 +65,14 @@ impl Importer {
         input: impl Read + Send + 'static,
         progress: Box<dyn Progress>,
     ) -> Outcome<Report> {
-        let (sender, receiver) = mpsc::channel(READ_AHEAD);
-        let reading = tokio::task::spawn_blocking(move || read(input, progress, &sender));
-        let report = Arc::new(Mutex::new(Report::of(self.writer.project)));
-        let conversations = futures::stream::unfold(receiver, |mut receiver| async move {
-            receiver.recv().await.map(|next| (next, receiver))
-        });
-        let write = |item: Item| {
-            let (writer, report, name) =
-                (self.writer.clone(), Arc::clone(&report), name.to_owned());
-            async move {
-                match item.read {
-                    Ok(conversation) => {
-                        let mut own = Report::default();
-                        writer.write(&name, conversation, &mut own).await;
-                        report.lock().await.add(own);
-                    }
-                    Err(reason) => report.lock().await.fail(&name, item.id, reason),
-                }
-            }
-        };
-        conversations.for_each_concurrent(WRITTEN_AT_ONCE, write).await;
+        let report = Mutex::new(Report::of(self.writer.project));
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            (0..WRITTEN_AT_ONCE).map(|_| mpsc::channel(READ_AHEAD)).unzip();
+        let reading = tokio::task::spawn_blocking(move || read(input, progress, &senders));
+        let writing = receivers.into_iter().map(|queue| self.write(name, queue, &report));
+        futures::future::join_all(writing).await;
         let read = reading.await.map_err(|_| Failure::failed("reading the file broke off"))?;
-        let mut report = report.lock().await.clone();
+        let mut report = report.into_inner();
         match read {
             Err(error @ (ReaderError::NotAnExport { .. } | ReaderError::Io(_))) => {
                 return Err(Failure::failed(format!("{name}: {error}")));
@@ -97,6 +81,18 @@ impl Importer {
             Ok(()) => {}
         }
         judge(name, report)
+    }
+
+    /// Writes the conversations of one queue, one after the other.
+    async fn write(&self, name: &str, mut queue: mpsc::Receiver<Item>, report: &Mutex<Report>) {
+        while let Some(item) = queue.recv().await {
+            let mut own = Report::of(self.writer.project);
+            match item.read {
+                Ok(conversation) => self.writer.write(name, conversation, &mut own).await,
+                Err(reason) => own.fail(name, item.id, reason),
+            }
+            report.lock().await.add(own);
+        }
     }
 }
 
@@ -119,22 +115,30 @@ fn judge(name: &str, report: Report) -> Outcome<Report> {
 
 /// A conversation of the file, or why it can't be read.
 struct Item {
-    /// What to call it when it can't be read.
+    /// Its id in the source, or what to call it when it can't be read.
     id: String,
     read: Result<Conversation, String>,
 }
 
-/// Reads and parses on a thread that may block.
+/// Reads and parses on a thread that may block. Conversations of one id go to one queue, so that
+/// a file that has one twice writes it one time after the other.
 fn read(
     input: impl Read,
     progress: Box<dyn Progress>,
-    sender: &mpsc::Sender<Item>,
+    queues: &[mpsc::Sender<Item>],
 ) -> Result<(), ReaderError> {
     let input = progress::Counted { input, progress };
     reader::read(input, &mut |number, element| {
         let read = chatgpt::conversation(element.get());
-        let id = if read.is_err() { describe(number, &element) } else { String::new() };
-        sender.blocking_send(Item { id, read }).is_ok()
+        let id = match &read {
+            Ok(conversation) => conversation.source.id.clone(),
+            Err(_) => describe(number, &element),
+        };
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let queue = usize::try_from(hasher.finish()).unwrap_or(0) % queues.len().max(1);
+        let queue = queues.get(queue);
+        queue.is_some_and(|queue| queue.blocking_send(Item { id, read }).is_ok())
     })
 }
 

@@ -33,7 +33,7 @@ pub async fn find_or_make(engine: &Engine, actor: &Actor, wanted: &str) -> Outco
 }
 
 async fn by_name(engine: &Engine, name: &str) -> Outcome<Vec<ProjectId>> {
-    engine.store.catch_up().await?;
+    engine.store.catch_up_fully().await?;
     let projections = Arc::clone(&engine.store.projections);
     let name = name.to_owned();
     let find = move || {

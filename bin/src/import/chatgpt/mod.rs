@@ -61,7 +61,8 @@ fn root_id(mapping: &wire::Mapping) -> Option<String> {
 }
 
 fn title(title: Option<&str>) -> String {
-    let title = title.map(str::trim).filter(|title| !title.is_empty()).unwrap_or("Untitled");
+    let title = title.unwrap_or_default().replace(char::is_control, " ");
+    let title = Some(title.trim()).filter(|title| !title.is_empty()).unwrap_or("Untitled");
     title.chars().take(MAX_TITLE_CHARS).collect()
 }
 
