@@ -184,12 +184,18 @@ enum Ending {
 }
 
 fn stream_of(events: Vec<Value>, ending: Ending) -> HttpResponse {
-    let mut frames: Vec<Result<Bytes, std::io::Error>> = split_frames(&events);
-    match ending {
-        Ending::Whole => frames.push(Ok(Bytes::from_static(b"data: [DONE]\n\n"))),
-        Ending::Cut => frames.push(Err(std::io::Error::other("the script cuts here"))),
-    }
-    respond(stream::iter(frames).boxed_local())
+    let frames = stream::iter(split_frames(&events));
+    let end = stream::once(async move {
+        match ending {
+            Ending::Whole => Ok(Bytes::from_static(b"data: [DONE]\n\n")),
+            Ending::Cut => {
+                // What comes with an error at once is never sent: let it go out first.
+                tokio::task::yield_now().await;
+                Err(std::io::Error::other("the script cuts here"))
+            }
+        }
+    });
+    respond(frames.chain(end).boxed_local())
 }
 
 fn gated_stream(events: Vec<Value>, gate: Gate) -> HttpResponse {
@@ -313,7 +319,12 @@ mod tests {
         let sent: String = functions.filter_map(|f| f["arguments"].as_str()).collect();
         assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), arguments);
         assert_eq!(ask(&model).await.unwrap_err().status().unwrap(), 429);
-        ask(&model).await.expect_err("the connection breaks");
+        let url = format!("{}chat/completions", model.base_url());
+        let request = reqwest::Client::new().post(url).json(&json!({}));
+        let mut broken = request.send().await.unwrap();
+        let received = broken.chunk().await.unwrap().expect("what came before the break");
+        assert!(String::from_utf8_lossy(&received).contains("half"));
+        broken.chunk().await.expect_err("the connection breaks");
         assert_eq!(ask(&model).await.unwrap_err().status().unwrap(), 500);
         assert_eq!(model.requests().len(), 5);
     }

@@ -34,7 +34,7 @@ async fn a_conversation_through_rmcps_client_in_both_eras() {
 /// Everything that a person can do in the first version, in order.
 pub async fn converse(client: &Client) {
     let tools = client.tools().await;
-    assert_eq!(tools, ["app_chats", "app_projects", "app_read", "app_runs"]);
+    assert_eq!(tools, ["app_read", "app_chats", "app_runs", "app_projects"]);
 
     let project = create_project(client, "Birds").await;
     let chat = create_chat(client, &project, "Swifts").await;
