@@ -139,6 +139,12 @@ pub enum ReadError {
         #[source]
         source: Arc<std::io::Error>,
     },
+    /// The index of the log could not be used.
+    #[error("the index of the log failed: {reason}; stop, delete the index folder and start again")]
+    Index {
+        /// What it said.
+        reason: String,
+    },
     /// The log was closed.
     #[error("the log is closed")]
     Closed,

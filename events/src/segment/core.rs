@@ -431,9 +431,14 @@ impl<D: Disk, I: Index> Core<D, I> {
 
     fn hand_over(&self, segment: &Arc<Segment<D::File>>, sealed: Sealed) -> Result<(), ReadError> {
         // Under one lock, so that a reader finds the segment in the tail or in the index.
+        self.store.index.make_room();
         let mut tail = self.store.tail_mut();
-        self.store.index.seal(&tail, sealed)?;
-        *tail = SegmentIndex::new(segment.first);
+        let held = std::mem::replace(&mut *tail, SegmentIndex::new(segment.first));
+        let held = Arc::new(held);
+        if let Err(error) = self.store.index.seal(&held, sealed) {
+            *tail = Arc::unwrap_or_clone(held);
+            return Err(error);
+        }
         drop(tail);
         self.store.add_segment(segment.clone());
         self.active.set_sealed();

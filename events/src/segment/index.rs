@@ -4,15 +4,23 @@
 //! memory; when a segment is sealed, its part is handed to an [`Index`].
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::commit_bytes::StreamEntry;
 use super::format::Chain;
 use crate::log::ReadError;
-use crate::{OperationId, Position, Revision, StreamId, Timestamp};
+use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 
 /// The trait through which the log reaches what it knows of sealed segments.
 pub trait Index: Send + Sync + 'static {
+    /// Begins to serve a log, and forgets what belongs to another: the first positions of the
+    /// segments that it holds, in order. Called once, before anything else.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if the index can't be read or written.
+    fn begin(&self, log: LogId) -> Result<Vec<Position>, ReadError>;
+
     /// How a sealed segment ended, if this index holds it; the log then need not read it.
     ///
     /// # Errors
@@ -20,12 +28,15 @@ pub trait Index: Send + Sync + 'static {
     /// [`ReadError`] if the index can't be read.
     fn sealed(&self, segment: Position) -> Result<Option<Sealed>, ReadError>;
 
-    /// Takes what a segment holds. Segments come in order, each once.
+    /// Waits until the index can take another segment without holding too much in memory.
+    fn make_room(&self);
+
+    /// Takes what a segment holds, without waiting. Segments come in order, each once.
     ///
     /// # Errors
     ///
     /// [`ReadError`] if the index can't be written.
-    fn seal(&self, segment: &SegmentIndex, end: Sealed) -> Result<(), ReadError>;
+    fn seal(&self, segment: &Arc<SegmentIndex>, end: Sealed) -> Result<(), ReadError>;
 
     /// The revision of a stream after the last sealed segment.
     ///
@@ -106,10 +117,13 @@ struct StreamPlaces {
     records: Vec<u32>,
 }
 
+type MemorySegment = (Arc<SegmentIndex>, Sealed);
+
 /// An [`Index`] in memory: it forgets everything when the process ends, and grows with the log.
-#[derive(Debug, Default)]
+/// Clones share it.
+#[derive(Clone, Debug, Default)]
 pub struct MemoryIndex {
-    segments: RwLock<Vec<(SegmentIndex, Sealed)>>,
+    segments: Arc<RwLock<Vec<MemorySegment>>>,
 }
 
 impl SegmentIndex {
@@ -190,6 +204,16 @@ impl SegmentIndex {
         self.frames.get(after.checked_sub(1)?).map(|(_, offset)| *offset)
     }
 
+    /// The commits that it knows, with their offsets in bytes.
+    pub fn commits(&self) -> impl Iterator<Item = (OperationId, u32)> + '_ {
+        self.commits.iter().map(|(operation, offset)| (*operation, *offset))
+    }
+
+    /// The frames that hold events: the position of the first and the offset in bytes, in order.
+    pub fn frames(&self) -> &[(Position, u32)] {
+        &self.frames
+    }
+
     /// The streams that it knows.
     pub fn streams(&self) -> impl Iterator<Item = StreamId> + '_ {
         self.streams.keys().copied()
@@ -211,20 +235,34 @@ fn narrow(offset: u64) -> Result<u32, String> {
 }
 
 impl MemoryIndex {
-    fn segments(&self) -> RwLockReadGuard<'_, Vec<(SegmentIndex, Sealed)>> {
+    /// Forgets the newest segments.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn forget(&self, count: usize) {
+        let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
+        let kept = segments.len().saturating_sub(count);
+        segments.truncate(kept);
+    }
+
+    fn segments(&self) -> RwLockReadGuard<'_, Vec<MemorySegment>> {
         // Never left half changed: a poisoned lock holds a whole list.
         self.segments.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Index for MemoryIndex {
+    fn begin(&self, _log: LogId) -> Result<Vec<Position>, ReadError> {
+        Ok(self.segments().iter().map(|(index, _)| index.first).collect())
+    }
+
+    fn make_room(&self) {}
+
     fn sealed(&self, segment: Position) -> Result<Option<Sealed>, ReadError> {
         let segments = self.segments();
         let found = segments.iter().find(|(index, _)| index.first == segment);
         Ok(found.map(|(_, end)| *end))
     }
 
-    fn seal(&self, segment: &SegmentIndex, end: Sealed) -> Result<(), ReadError> {
+    fn seal(&self, segment: &Arc<SegmentIndex>, end: Sealed) -> Result<(), ReadError> {
         let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         segments.push((segment.clone(), end));
         Ok(())

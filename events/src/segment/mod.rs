@@ -26,6 +26,7 @@ mod reader;
 mod scan;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+mod sled_index;
 mod store;
 mod verify;
 mod writer;
@@ -41,7 +42,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use tokio::sync::watch;
 
-use self::index::MemoryIndex;
+use self::sled_index::SledIndex;
 use self::store::Store;
 use self::writer::Writer;
 use crate::log::{AppendError, Commit, EventLog, Filter, ReadError, Receipt, Recorded};
@@ -143,30 +144,62 @@ pub enum OpenError {
     Index(#[source] ReadError),
 }
 
+/// How far an index has been rebuilt from the segments that it didn't hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// How many sealed segments are indexed by now.
+    pub segments: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// The subfolder with the segments: the truth.
+pub const LOG_FOLDER: &str = "log";
+
+/// The subfolder with the index, which can be deleted: it is rebuilt.
+pub const INDEX_FOLDER: &str = "index";
+
 /// The log in a folder. Clones share it.
 #[derive(Clone)]
 pub struct SegmentLog {
-    store: Arc<Store<FileDisk, MemoryIndex>>,
+    store: Arc<Store<FileDisk, SledIndex>>,
     writer: Arc<Writer>,
 }
 
 impl SegmentLog {
-    /// Opens the log in a folder, or makes one there. The folder is locked until the log is
-    /// closed, or its last clone is dropped.
+    /// Opens the log in a folder, or makes one there: its segments are in the subfolder
+    /// [`LOG_FOLDER`], its index in [`INDEX_FOLDER`]. The log is locked until it is closed, or its
+    /// last clone is dropped.
     ///
     /// # Errors
     ///
     /// [`OpenError::Locked`] with the holder's process id; [`OpenError::Corrupt`] with the segment
     /// and the offset; the operating system's.
     pub fn open(folder: &Path, options: Options) -> Result<(SegmentLog, Opened), OpenError> {
+        SegmentLog::open_with(folder, options, &mut |_| {})
+    }
+
+    /// Like [`open`](SegmentLog::open), and tells how an index is being rebuilt, which takes a
+    /// while on a long log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](SegmentLog::open).
+    pub fn open_with(
+        folder: &Path,
+        options: Options,
+        progress: &mut dyn FnMut(Rebuilt),
+    ) -> Result<(SegmentLog, Opened), OpenError> {
         let options =
             Options { segment_bytes: options.segment_bytes.min(MAX_SEGMENT_BYTES), ..options };
-        let disk = FileDisk::create(folder).map_err(|source| OpenError::Io {
-            what: format!("creating {}", folder.display()),
+        let (segments, index) = (folder.join(LOG_FOLDER), folder.join(INDEX_FOLDER));
+        let disk = FileDisk::create(&segments).map_err(|source| OpenError::Io {
+            what: format!("creating {}", segments.display()),
             source,
         })?;
         let lock = disk.lock()?;
-        let (core, opened) = open::open(disk, MemoryIndex::default(), options, Timestamp::now())?;
+        let index = SledIndex::open(&index).map_err(OpenError::Index)?;
+        let (core, opened) = open::open(disk, index, options, Timestamp::now(), progress)?;
         let store = core.store().clone();
         let writer = Writer::start(core, lock)
             .map_err(|source| OpenError::Io { what: "starting the writer".to_owned(), source })?;

@@ -12,7 +12,7 @@ use super::format::{FrameKind, SegmentHeader, segment_first, segment_name};
 use super::index::{Index, Sealed, SegmentIndex};
 use super::scan::{Bad, Ending, Progress, read_header, scan, valid_frame_after};
 use super::store::{Segment, Store};
-use super::{CutTail, OpenError, Opened, Options, TEMPORARY_SUFFIX};
+use super::{CutTail, OpenError, Opened, Options, Rebuilt, TEMPORARY_SUFFIX};
 use crate::{LogId, Position, Timestamp};
 
 /// How much of the tail is written again at once, in bytes.
@@ -24,6 +24,7 @@ pub(crate) fn open<D: Disk, I: Index>(
     index: I,
     options: Options,
     now: Timestamp,
+    progress: &mut dyn FnMut(Rebuilt),
 ) -> Result<(Core<D, I>, Opened), OpenError> {
     // The folder is synced, since the process before may have failed to.
     let swept = sweep(&disk).and_then(|()| disk.sync_folder());
@@ -40,8 +41,14 @@ pub(crate) fn open<D: Disk, I: Index>(
     let mut chain = Walk { log: None, expected: None, time: Timestamp::default() };
     let mut segments = Vec::with_capacity(firsts.len());
     let last = firsts.pop().unwrap_or(Position(1));
-    for first in firsts {
-        segments.push(Arc::new(chain.sealed_segment(&disk, &index, first)?));
+    begin_index(&disk, &index, &firsts, last)?;
+    let total = firsts.len();
+    for (done, first) in firsts.into_iter().enumerate() {
+        let (segment, was_read) = chain.sealed_segment(&disk, &index, first)?;
+        segments.push(Arc::new(segment));
+        if was_read {
+            progress(Rebuilt { segments: done + 1, of: total });
+        }
     }
     let (resume, tail, log, cut) = chain.last_segment(&disk, last)?;
     segments.push(resume.active.clone());
@@ -49,6 +56,29 @@ pub(crate) fn open<D: Disk, I: Index>(
     let opened = Opened { log, head, segments: segments.len(), created, cut };
     let store = Arc::new(Store::new(disk, index, log, tail, segments, head));
     Ok((Core::new(store, options, resume), opened))
+}
+
+/// Lets the index begin, and compares what it knows of sealed segments with those that are there:
+/// it learns of a segment when the next one is on the disk.
+fn begin_index<D: Disk, I: Index>(
+    disk: &D,
+    index: &I,
+    sealed: &[Position],
+    last: Position,
+) -> Result<(), OpenError> {
+    let first = sealed.first().copied().unwrap_or(last);
+    let io = |source| OpenError::Io { what: reading(first), source };
+    let file = disk.open(&segment_name(first), false).map_err(io)?;
+    let header = read_header(&file).map_err(io)?.map_err(|reason| corrupt(first, 0, reason))?;
+    let known = index.begin(header.log).map_err(OpenError::Index)?;
+    match known.into_iter().find(|known| !sealed.contains(known)) {
+        None => Ok(()),
+        Some(known) => {
+            let reason = "the index knows that another segment followed this one, and it is \
+                          missing; if an older backup was restored on purpose, delete the index";
+            Err(corrupt(known, 0, reason.to_owned()))
+        }
+    }
 }
 
 /// The first positions of the segments, in order.
@@ -111,26 +141,28 @@ impl Walk {
         Ok(header)
     }
 
-    /// A segment that is not the last: it must be whole.
+    /// A segment that is not the last: it must be whole. Whether it had to be read, too.
     fn sealed_segment<D: Disk, I: Index>(
         &mut self,
         disk: &D,
         index: &I,
         first: Position,
-    ) -> Result<Segment<D::File>, OpenError> {
+    ) -> Result<(Segment<D::File>, bool), OpenError> {
         let io = |source| OpenError::Io { what: reading(first), source };
         let file = disk.open(&segment_name(first), false).map_err(io)?;
         let header = self.header(&file, first)?;
         let length = file.len().map_err(io)?;
         let known = index.sealed(first).map_err(OpenError::Index)?;
-        let sealed = match known.filter(|sealed| sealed.length <= length) {
+        let known = known.filter(|sealed| sealed.length <= length);
+        let sealed = match known {
             Some(sealed) => sealed,
             None => {
                 let mut held = SegmentIndex::new(first);
                 let mut progress = Progress::start(&header, self.time);
                 let ending = scan_into(&file, &header, &mut progress, &mut held).map_err(io)?;
                 let sealed = must_be_sealed(&ending, &progress, first)?;
-                index.seal(&held, sealed).map_err(OpenError::Index)?;
+                index.make_room();
+                index.seal(&Arc::new(held), sealed).map_err(OpenError::Index)?;
                 sealed
             }
         };
@@ -138,7 +170,7 @@ impl Walk {
         self.expected = Some(sealed);
         let segment = Segment::new(first, file, sealed.length);
         segment.set_sealed();
-        Ok(segment)
+        Ok((segment, known.is_none()))
     }
 
     /// The last segment: what a crash left at its end is mended.

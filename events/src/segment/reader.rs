@@ -112,9 +112,12 @@ struct Follower<D: Disk, I: Index> {
     state: State<D, I>,
 }
 
+/// What passed, and where to go on.
+type BatchRead<D, I> = Result<(Vec<Recorded>, AllCursor<D, I>), ReadError>;
+
 enum State<D: Disk, I: Index> {
     Waiting(AllCursor<D, I>),
-    Reading(BoxFuture<'static, Result<(Vec<Recorded>, AllCursor<D, I>), ReadError>>),
+    Reading(BoxFuture<'static, BatchRead<D, I>>),
 }
 
 impl<D: Disk, I: Index> Follower<D, I> {
@@ -158,12 +161,12 @@ impl<D: Disk, I: Index> AllCursor<D, I> {
     }
 
     /// Begins to read the next batch, whether or not the result is polled.
-    fn read(self) -> BoxFuture<'static, Result<(Vec<Recorded>, Self), ReadError>> {
+    fn read(self) -> BoxFuture<'static, BatchRead<D, I>> {
         let read = tokio::task::spawn_blocking(move || self.batch());
         Box::pin(async move { joined(read.await) })
     }
 
-    fn batch(mut self) -> Result<(Vec<Recorded>, Self), ReadError> {
+    fn batch(mut self) -> BatchRead<D, I> {
         let mut reader = match self.reader.take() {
             Some(reader) => reader,
             None => FrameReader::at(self.store.clone(), self.next)?,

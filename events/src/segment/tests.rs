@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod damage;
+mod derived_index;
 mod golden;
 
 use bytes::Bytes;
@@ -38,7 +39,8 @@ fn fixed_log(disk: &SimDisk, segment_bytes: u64) -> SimCore {
     let options = Options { segment_bytes, reserve_bytes: 0 };
     let header = first_header(LogId(Uuid::from_u128(0x5C21)), Timestamp(1_000));
     create_segment(disk, &header, options).unwrap();
-    let opened = open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0));
+    let opened =
+        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0), &mut |_| {});
     opened.unwrap().0
 }
 
@@ -136,7 +138,7 @@ fn a_failed_sync_poisons_until_reopening() {
     drop(core);
     let options = Options { segment_bytes: 64 * 1024, reserve_bytes: 0 };
     let (mut core, _) =
-        open::open(disk, MemoryIndex::default(), options, Timestamp(3_000)).unwrap();
+        open::open(disk, MemoryIndex::default(), options, Timestamp(3_000), &mut |_| {}).unwrap();
     let again = core.append_group(&[fixed_commit(1)], Timestamp(3_000)).remove(0);
     assert!(again.is_ok(), "{again:?}");
 }
@@ -146,7 +148,8 @@ fn a_full_disk_refuses_reads_on_and_recovers_by_itself() {
     let disk = new_disk();
     drop(fixed_log(&disk, 64 * 1024));
     let options = Options { segment_bytes: 64 * 1024, reserve_bytes: 1 };
-    let opened = open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0));
+    let opened =
+        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0), &mut |_| {});
     let mut core = opened.unwrap().0;
     core.append_group(&[fixed_commit(0)], Timestamp(2_000)).remove(0).unwrap();
     disk.plan(1, simulation::Fault::Full);

@@ -139,6 +139,7 @@ type SimCore = Core<SimDisk, MemoryIndex>;
 struct World<'a> {
     rng: Rng,
     disk: SimDisk,
+    index: MemoryIndex,
     options: Options,
     bug: Option<Bug>,
     model: Model,
@@ -160,6 +161,7 @@ impl<'a> World<'a> {
             disk: SimDisk::new(rng.u64(..), plan.broken),
             workload: Workload::new(&mut rng),
             rng,
+            index: MemoryIndex::default(),
             options,
             bug: plan.bug,
             model: Model::default(),
@@ -205,11 +207,14 @@ impl<'a> World<'a> {
     /// The opened log; `None` where a planned fault kept it from opening.
     fn open(&mut self) -> Result<Option<SimCore>, String> {
         self.now += 1;
+        // The index of the process before, or one that lost the newest part or all of it.
+        self.index.forget(self.rng.usize(..4));
         let opened = open::open(
             self.disk.clone(),
-            MemoryIndex::default(),
+            self.index.clone(),
             self.options,
             Timestamp(self.now),
+            &mut |_| {},
         );
         match opened {
             Ok((core, opened)) => {

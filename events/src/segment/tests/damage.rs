@@ -29,7 +29,8 @@ fn names(disk: &SimDisk) -> Vec<String> {
 
 fn reopen(disk: &SimDisk) -> Result<Opened, OpenError> {
     let options = Options { segment_bytes: 1_500, reserve_bytes: 0 };
-    let opened = open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(3_000));
+    let opened =
+        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(3_000), &mut |_| {});
     opened.map(|(_, opened)| opened)
 }
 
