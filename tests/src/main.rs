@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use scripta_events::segment::simulation::{Breakage, Bug, Plan, Summary, run};
+use scripta_events::segment::simulation::{Breakage, Plan, Summary, run, shorten};
 
 /// Tests of Scripta that run for as long as one likes.
 #[derive(Parser)]
@@ -38,11 +38,10 @@ enum Promise {
     Sync,
     /// Syncing the folder does nothing.
     FolderSync,
-    /// The last frame is forgotten between two openings.
-    LastFrame,
-    /// Expectations are not compared.
-    Expectations,
 }
+
+/// How many further logs are tried for a shorter history of a failure.
+const SHORTENING_TRIES: u64 = 2_000;
 
 /// How many lines of progress a simulation prints.
 const PROGRESS_LINES: u64 = 10;
@@ -62,11 +61,6 @@ fn simulate(arguments: &Simulate) -> ExitCode {
             no_sync: broken(|promise| matches!(promise, Promise::Sync)),
             no_folder_sync: broken(|promise| matches!(promise, Promise::FolderSync)),
         },
-        bug: match arguments.broken {
-            Some(Promise::LastFrame) => Some(Bug::LosesLastFrame),
-            Some(Promise::Expectations) => Some(Bug::IgnoresExpectations),
-            _ => None,
-        },
     };
     let begin = Instant::now();
     let every = (plan.cuts / PROGRESS_LINES).max(1);
@@ -84,8 +78,10 @@ fn simulate(arguments: &Simulate) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            eprintln!("{failure}");
-            eprintln!("again: simulate --cuts 1 --seed {}", failure.seed);
+            println!("a promise broke after {} cuts, seed {}", failure.cuts, failure.seed);
+            let shortest = shorten(&plan, failure, SHORTENING_TRIES);
+            eprintln!("the shortest history found:\n{shortest}");
+            eprintln!("again: simulate --cuts 1 --seed {}", shortest.seed);
             ExitCode::FAILURE
         }
     }

@@ -16,7 +16,7 @@ mod workload;
 mod world;
 
 pub use disk::{Breakage, Fault, SimDisk, SimFile};
-pub use world::{Bug, Failure, Plan, Summary, run};
+pub use world::{Failure, Plan, Summary, run, shorten};
 
 #[cfg(test)]
 mod tests {

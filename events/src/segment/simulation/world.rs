@@ -15,7 +15,7 @@ use crate::segment::format::FRAME_MAGIC;
 use crate::segment::index::MemoryIndex;
 use crate::segment::open;
 use crate::segment::store::{FrameReader, RecordReader};
-use crate::segment::{Options, verify};
+use crate::segment::{OpenError, Opened, Options, verify};
 use crate::{Position, Revision, Timestamp};
 
 /// How many cuts one log lives through before the next begins: so that opening stays quick, and
@@ -34,22 +34,11 @@ pub struct Plan {
     pub cuts: u64,
     /// Promises that the disk breaks on purpose.
     pub broken: Breakage,
-    /// A fault in the log's own code to imitate on purpose.
-    pub bug: Option<Bug>,
-}
-
-/// A fault that the simulator must notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
-    /// The process forgets the last frame of a log before it is opened again.
-    LosesLastFrame,
-    /// An expectation is not compared.
-    IgnoresExpectations,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { seed: 1, cuts: 1_000, broken: Breakage::default(), bug: None }
+        Plan { seed: 1, cuts: 1_000, broken: Breakage::default() }
     }
 }
 
@@ -74,6 +63,8 @@ pub struct Summary {
     pub torn: u64,
     /// Segments that were sealed.
     pub seals: u64,
+    /// Bits that flipped, and were found.
+    pub rot: u64,
 }
 
 /// A history that broke a promise.
@@ -116,7 +107,8 @@ impl Summary {
 ///
 /// # Errors
 ///
-/// [`Failure`] with the seed of the log that broke a promise.
+/// [`Failure`] with the seed of the log that broke a promise, and its history. [`shorten`] looks
+/// for a shorter one.
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, Box<Failure>> {
     let mut summary = Summary::default();
     let mut seeds = Rng::with_seed(plan.seed);
@@ -134,6 +126,22 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, B
     Ok(summary)
 }
 
+/// The shortest history that breaks a promise among those of `tries` further logs, or `failure`
+/// itself if theirs are longer.
+pub fn shorten(plan: &Plan, failure: Box<Failure>, tries: u64) -> Box<Failure> {
+    let mut seeds = Rng::with_seed(failure.seed);
+    let mut shortest = failure;
+    for _ in 0..tries {
+        let plan = Plan { seed: seeds.u64(..), cuts: 1, ..*plan };
+        if let Err(other) = run(&plan, &mut |_| {})
+            && other.history.len() < shortest.history.len()
+        {
+            shortest = Box::new(Failure { cuts: shortest.cuts, ..*other });
+        }
+    }
+    shortest
+}
+
 type SimCore = Core<SimDisk, MemoryIndex>;
 
 struct World<'a> {
@@ -141,7 +149,6 @@ struct World<'a> {
     disk: SimDisk,
     index: MemoryIndex,
     options: Options,
-    bug: Option<Bug>,
     model: Model,
     /// The accepted commits of the frame whose outcome is unknown, in order.
     unknown: Vec<Commit>,
@@ -163,7 +170,6 @@ impl<'a> World<'a> {
             rng,
             index: MemoryIndex::default(),
             options,
-            bug: plan.bug,
             model: Model::default(),
             unknown: Vec::new(),
             sent: Vec::new(),
@@ -182,6 +188,9 @@ impl<'a> World<'a> {
 
     /// From one opening to the end of that process.
     fn epoch(&mut self) -> Result<(), String> {
+        if self.rng.u8(..8) == 0 {
+            self.rot()?;
+        }
         let fault = match self.rng.u8(..10) {
             0..5 => Some(Fault::PowerCut),
             5 => Some(Fault::Error),
@@ -206,28 +215,58 @@ impl<'a> World<'a> {
 
     /// The opened log; `None` where a planned fault kept it from opening.
     fn open(&mut self) -> Result<Option<SimCore>, String> {
-        self.now += 1;
-        // The index of the process before, or one that lost the newest part or all of it.
-        self.index.forget(self.rng.usize(..4));
-        let opened = open::open(
-            self.disk.clone(),
-            self.index.clone(),
-            self.options,
-            Timestamp(self.now),
-            &mut |_| {},
-        );
-        match opened {
+        match self.open_core() {
             Ok((core, opened)) => {
                 self.note(format!("opened at {}, cut {:?}", opened.head, opened.cut));
                 self.summary.torn += u64::from(opened.cut.is_some());
                 Ok(Some(core))
             }
-            Err(crate::segment::OpenError::Io { what, source }) => {
+            Err(OpenError::Io { what, source }) => {
                 self.note(format!("not opened: {what}: {source}"));
                 Ok(None)
             }
             Err(error) => Err(format!("can't be opened: {error}")),
         }
+    }
+
+    fn open_core(&mut self) -> Result<(SimCore, Opened), OpenError> {
+        self.now += 1;
+        // The index of the process before, or one that lost the newest part or all of it.
+        self.index.forget(self.rng.usize(..4));
+        open::open(
+            self.disk.clone(),
+            self.index.clone(),
+            self.options,
+            Timestamp(self.now),
+            &mut |_| {},
+        )
+    }
+
+    /// A bit flips where good frames follow: it must be found, and named. Then it flips back.
+    fn rot(&mut self) -> Result<(), String> {
+        let Some((name, before)) = self.settled_part() else { return Ok(()) };
+        let (offset, bit) = (self.rng.usize(..before), self.rng.u8(..8));
+        self.note(format!("rot in byte {offset} of {name}"));
+        self.disk.flip(&name, offset, bit);
+        let opened = self.open_core();
+        self.disk.flip(&name, offset, bit);
+        self.summary.rot += 1;
+        match opened {
+            Err(OpenError::Corrupt { segment, .. }) if segment == name => Ok(()),
+            Err(error) => Err(format!("rot in byte {offset} of {name} was taken for: {error}")),
+            Ok(_) => Err(format!("rot in byte {offset} of {name} was not found")),
+        }
+    }
+
+    /// A segment, and the offset before which each byte of it is followed by a good frame: the
+    /// last frame may be torn, so it is the one before that counts.
+    fn settled_part(&self) -> Option<(String, usize)> {
+        let name = self.disk.list().ok()?.into_iter().rfind(|name| name.ends_with(".segment"))?;
+        let bytes = self.disk.contents(&name);
+        let starts = bytes.windows(FRAME_MAGIC.len()).enumerate();
+        let starts = starts.filter(|(_, start)| *start == FRAME_MAGIC).map(|(at, _)| at);
+        let settled = starts.rev().nth(1)?;
+        Some((name, settled))
     }
 
     /// Everything in the log against the model. What was in flight is there whole or not at all.
@@ -349,7 +388,7 @@ impl<'a> World<'a> {
         let mut failed = None;
         let mut unknown = false;
         for (commit, answer) in commits.iter().zip(&answers) {
-            let expected = self.expect(commit);
+            let expected = self.model.expect(commit);
             match answer {
                 Err(error) if is_failure(error) => {
                     unknown |= matches!(error, AppendError::OutcomeUnknown { .. });
@@ -377,13 +416,6 @@ impl<'a> World<'a> {
             self.unknown = written;
         }
         Ok(matches!(error, AppendError::DiskFull { .. }))
-    }
-
-    fn expect(&self, commit: &Commit) -> Expected {
-        match (self.bug, self.model.expect(commit)) {
-            (Some(Bug::IgnoresExpectations), Expected::Conflict { .. }) => Expected::Written,
-            (_, expected) => expected,
-        }
     }
 
     /// The end of the process, in the way that the fault or a chance wants it.
@@ -425,22 +457,7 @@ impl<'a> World<'a> {
             self.note("killed".to_owned());
             self.summary.kills += 1;
         }
-        if self.bug == Some(Bug::LosesLastFrame) {
-            self.lose_last_frame();
-        }
         Ok(())
-    }
-
-    fn lose_last_frame(&self) {
-        let mut names = self.disk.list().unwrap_or_default();
-        names.sort();
-        let Some(name) = names.last() else { return };
-        let mut bytes = self.disk.contents(name);
-        let last = bytes.windows(FRAME_MAGIC.len()).rposition(|start| *start == FRAME_MAGIC);
-        if let Some(frame) = last.and_then(|at| bytes.get_mut(at..)) {
-            frame.fill(0);
-        }
-        self.disk.put(name, &bytes);
     }
 
     fn segments(&self) -> usize {
