@@ -100,6 +100,11 @@ impl Frame {
         Ok(Frame { header, body, whole })
     }
 
+    /// All of its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.whole
+    }
+
     /// Its hash, which the next frame carries.
     pub fn hash(&self) -> Chain {
         *blake3::hash(&self.whole).as_bytes()

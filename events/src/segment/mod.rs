@@ -14,13 +14,16 @@
 //! the moment between its sync and its mark is taken for a torn write, and so is rot in a mark
 //! of a log that was not closed cleanly, which holds no events.
 
+mod backup;
 mod commit_bytes;
+mod copy;
 mod core;
 pub mod disk;
 mod file_disk;
 pub mod format;
 mod frame;
 pub mod index;
+mod live;
 mod open;
 mod reader;
 mod scan;
@@ -48,8 +51,9 @@ use self::writer::Writer;
 use crate::log::{AppendError, Commit, EventLog, Filter, ReadError, Receipt, Recorded};
 use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 
+pub use backup::{BackupError, Copied, backup, restore};
 pub use file_disk::{FileDisk, FolderLock, LockError};
-pub use verify::{Verified, VerifyError, verify};
+pub use verify::{Demands, Verified, VerifyError, verify, verify_with};
 
 /// What a segment is called while it is being made.
 const TEMPORARY_SUFFIX: &str = ".new";

@@ -6,9 +6,10 @@ use std::io;
 use super::OpenError;
 use super::commit_bytes::Checksums;
 use super::disk::{Disk, DiskFile};
-use super::format::segment_name;
+use super::format::{Chain, segment_name};
 use super::frame::{Frame, FrameCommit};
-use super::open::{Walk, judge_tail, must_be_sealed, reading, segment_firsts};
+use super::live::{make_durable, read_last, segments_now};
+use super::open::{Walk, must_be_sealed, reading};
 use super::scan::{Progress, scan};
 use crate::log::Recorded;
 use crate::{LogId, Position, Revision, StreamId, Timestamp};
@@ -37,6 +38,19 @@ pub struct Verified {
     /// Where a torn frame begins that the next opening will cut off, or that a running server is
     /// just writing: the offset in the last segment.
     pub torn_at: Option<u64>,
+    /// Where the log's head was when [`Demands::head`] was its hash.
+    pub demanded_head: Option<Position>,
+}
+
+/// What a verification asks for beyond that all bytes are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// The head hash that an earlier verification gave: some frame of the log must have it. So a
+    /// tail that was cut off, which leaves a log that is right in itself, is noticed.
+    pub head: Option<[u8; 32]>,
+    /// The last frame is made durable before the verification ends, so that the hash of it stays
+    /// in the log for ever; for a log that another process may be writing.
+    pub durable: bool,
 }
 
 /// Why a log could not be verified.
@@ -51,6 +65,19 @@ pub enum VerifyError {
         offset: u64,
         /// What is wrong there.
         reason: String,
+    },
+    /// The log is right in itself, and the head that was demanded is not in it: what came after
+    /// the end was cut off, or this is another log.
+    #[error(
+        "{segment} ends at byte {offset}, position {head}, and the expected head is nowhere in the log: its end was cut off, or it is another log"
+    )]
+    HeadMissing {
+        /// The last segment's file name.
+        segment: String,
+        /// Where its last frame ends, in bytes.
+        offset: u64,
+        /// The position of the last event.
+        head: Position,
     },
     /// There is no log.
     #[error("there is no log in this folder")]
@@ -67,7 +94,8 @@ pub enum VerifyError {
 
 /// Verifies all that a log has: every checksum, the hash chain, the continuity of positions,
 /// revisions and times. `check` sees each event, and its refusal counts as damage; `progress`
-/// is told the bytes read so far and those of the whole log.
+/// is told the bytes read so far and those of the whole log. Another process may be writing the
+/// log meanwhile: what it had when the verification began is verified, and perhaps more.
 ///
 /// # Errors
 ///
@@ -77,8 +105,22 @@ pub fn verify<D: Disk>(
     check: &mut dyn FnMut(&Recorded) -> Result<(), String>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Verified, VerifyError> {
+    verify_with(disk, Demands::default(), check, progress)
+}
+
+/// Like [`verify`], and asks for more.
+///
+/// # Errors
+///
+/// Those of [`verify`], and [`VerifyError::HeadMissing`].
+pub fn verify_with<D: Disk>(
+    disk: &D,
+    demands: Demands,
+    check: &mut dyn FnMut(&Recorded) -> Result<(), String>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Verified, VerifyError> {
     let list = |source| VerifyError::Io { what: "listing the log's folder".to_owned(), source };
-    let firsts = segment_firsts(disk).map_err(list)?;
+    let firsts = segments_now(disk).map_err(list)?;
     let mut files = Vec::with_capacity(firsts.len());
     let mut total = 0;
     for first in firsts {
@@ -91,14 +133,22 @@ pub fn verify<D: Disk>(
     let last = *last;
     let mut walk = Walk { log: None, expected: None, time: Timestamp::default() };
     let revisions = HashMap::new();
-    let mut counter = Counter { check, progress, total, revisions, verified: Verified::NOTHING };
+    let verified = Verified::NOTHING;
+    let mut counter = Counter { demands, check, progress, total, revisions, verified };
+    let mut end = 0;
     for (first, file) in files {
-        counter.segment(&mut walk, first, &file, first == last)?;
+        end = counter.segment(&mut walk, first, &file, first == last)?;
     }
-    Ok(counter.verified)
+    let verified = counter.verified;
+    if demands.head.is_some() && verified.demanded_head.is_none() {
+        let (segment, head) = (segment_name(last), Position(verified.events));
+        return Err(VerifyError::HeadMissing { segment, offset: end, head });
+    }
+    Ok(verified)
 }
 
 struct Counter<'a> {
+    demands: Demands,
     check: &'a mut dyn FnMut(&Recorded) -> Result<(), String>,
     progress: &'a mut dyn FnMut(u64, u64),
     total: u64,
@@ -118,43 +168,55 @@ impl Verified {
         time: Timestamp(0),
         head_hash: [0; 32],
         torn_at: None,
+        demanded_head: None,
     };
 }
 
 impl Counter<'_> {
+    /// One segment; where its last frame ends.
     fn segment<F: DiskFile>(
         &mut self,
         walk: &mut Walk,
         first: Position,
         file: &F,
         is_last: bool,
-    ) -> Result<(), VerifyError> {
+    ) -> Result<u64, VerifyError> {
         let io = |source| VerifyError::Io { what: reading(first), source };
         let header = walk.header(file, first)?;
         let mut progress = Progress::start(&header, walk.time);
-        let ending =
-            scan(file, header.log, Checksums::Compare, &mut progress, &mut |frame, commits| {
-                self.frame(frame, &commits)
-            });
-        let ending = ending.map_err(io)?;
+        let mut visit = |frame: &Frame, commits: Vec<FrameCommit>| self.frame(frame, &commits);
+        let (log, compare) = (header.log, Checksums::Compare);
         if is_last {
-            let torn = judge_tail(file, header.log, &ending, &progress, first)?;
+            let torn = read_last(file, first, log, compare, &mut progress, &mut visit)?;
             self.verified.torn_at = torn.then_some(progress.offset);
+            if self.demands.durable {
+                make_durable(file, first)?;
+            }
         } else {
+            let ending = scan(file, log, compare, &mut progress, &mut visit).map_err(io)?;
             walk.expected = Some(must_be_sealed(&ending, &progress, first)?);
         }
         walk.time = progress.time;
-        self.verified.log = header.log;
+        self.verified.log = log;
         self.verified.segments += 1;
         self.verified.bytes += file.len().map_err(io)?;
         self.verified.events = progress.next.0.saturating_sub(1);
         self.verified.streams = self.revisions.len() as u64;
         self.verified.time = progress.time;
         self.verified.head_hash = progress.chain;
-        Ok(())
+        self.seen_hash(&progress.chain, progress.next);
+        Ok(progress.offset)
+    }
+
+    /// A frame has this hash, and after it the log goes on at `next`.
+    fn seen_hash(&mut self, hash: &Chain, next: Position) {
+        if self.demands.head.as_ref() == Some(hash) {
+            self.verified.demanded_head = Some(Position(next.0.saturating_sub(1)));
+        }
     }
 
     fn frame(&mut self, frame: &Frame, commits: &[FrameCommit]) -> Result<(), String> {
+        self.seen_hash(&frame.header.chain, frame.header.first);
         for commit in commits {
             for entry in &commit.head.streams {
                 let reached = self.revisions.entry(entry.stream).or_default();
