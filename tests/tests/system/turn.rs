@@ -133,6 +133,40 @@ async fn a_busy_branch_queues_and_a_stopped_turn_keeps_its_text() {
     server.stop().await;
 }
 
+/// A turn that was stopped pauses what waits behind it, until somebody says to go on.
+#[tokio::test]
+async fn a_paused_branch_has_a_way_out() {
+    let gate = Gate::closed();
+    let model = ScriptedModel::start([
+        Answer::Gated(vec!["Never.".to_owned()], gate.clone()),
+        Answer::text("The next one."),
+    ]);
+    let (_data, server, client) = start(&model).await;
+    let chat = new_chat(&client).await;
+    let skip = json!({ "operation": "SkipFailed", "branchId": chat, "operationId": operation() });
+    client.call("app_runs", skip.clone()).await.refused(&["nothing waits"]);
+    let submit = |text: &str, id: &str| json!({ "operation": "Submit", "chatId": chat, "text": text, "operationId": id });
+    client.call("app_runs", submit("First.", &operation())).await.applied();
+    model.asked(1).await;
+    client.call("app_runs", skip.clone()).await.refused(&["running"]);
+    let waiting = operation();
+    client.call("app_runs", submit("Second.", &waiting)).await.applied();
+    client.call("app_runs", json!({ "operation": "Stop", "branchId": chat })).await.applied();
+    let shown = read(&client, json!({ "resource": "Chat", "chatId": chat })).await;
+    let branch = &shown[0]["branches"][0];
+    assert_eq!((&branch["status"], &branch["queued"]), (&json!("Paused"), &json!(1)), "{branch}");
+
+    let skipped = client.call("app_runs", skip.clone()).await.applied();
+    assert_eq!(skipped["document"]["messageId"], waiting.as_str(), "{skipped}");
+    let mut wait = submit("Second.", &waiting);
+    wait["wait"] = json!(true);
+    let answered = client.call("app_runs", wait).await.applied();
+    assert_eq!(answered["document"]["run"]["status"], "Completed", "{answered}");
+    let again = client.call("app_runs", skip).await.applied();
+    assert_eq!((&again["replayed"], &again["document"]), (&json!(true), &skipped["document"]));
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn a_provider_that_fails_fails_the_turn_and_not_the_chat() {
     let model = ScriptedModel::start([
