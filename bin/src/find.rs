@@ -192,3 +192,31 @@ fn digest(question: &Question) -> [u8; 32] {
     let asked = Question { limit: None, cursor: None, ..question.clone() };
     *blake3::hash(&serde_json::to_vec(&asked).unwrap_or_default()).as_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use scripta_events::Position;
+
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_of_one_question() {
+        let key = SearchKey {
+            project: ProjectId(Uuid::nil()),
+            chat: ChatId(Uuid::nil()),
+            position: Position(7),
+        };
+        let question = Question { query: "owl".to_owned(), ..Question::default() };
+        let cursor = write_cursor(key, &question);
+        let next = Question { limit: Some(3), cursor: Some(cursor.clone()), ..question };
+        assert_eq!(read_cursor(&cursor, &next).unwrap(), key);
+        let other = Question { query: "cat".to_owned(), ..next };
+        for (cursor, question) in [(cursor.as_str(), &other), ("nonsense", &other)] {
+            let Err(FindError::Refused(reason)) = read_cursor(cursor, question) else {
+                unreachable!("it was taken")
+            };
+            assert!(reason.contains("begin anew"), "{reason}");
+        }
+    }
+}

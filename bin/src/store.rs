@@ -68,7 +68,10 @@ pub async fn blocking<T: Send + 'static>(
 
 fn open(data: &DataFolder) -> Outcome<Store> {
     data.create()?;
-    let opened = SegmentLog::open(data.root(), segment::Options::default());
+    let opened = SegmentLog::open_with(data.root(), segment::Options::default(), &mut |rebuilt| {
+        let segment::Rebuilt { segments, of } = rebuilt;
+        tracing::info!("the index of the log is being rebuilt: {segments} of {of} segments");
+    });
     let (segments, opened) = opened.map_err(|error| log_failure(data, &error))?;
     if let Some(cut) = &opened.cut {
         tracing::warn!(

@@ -157,3 +157,6 @@ fn describe(number: usize, element: &RawValue) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;
