@@ -101,7 +101,7 @@ impl Engine {
                 Err(MailboxError::Closed | MailboxError::Timeout) => {}
             }
         }
-        Err(LoadError::ShuttingDown.into())
+        Err(self.unanswered(A::NAME).into())
     }
 
     /// The present state, `None` for an instance without events.
@@ -115,7 +115,15 @@ impl Engine {
                 Err(MailboxError::Closed | MailboxError::Timeout) => {}
             }
         }
-        Err(LoadError::ShuttingDown)
+        Err(self.unanswered(A::NAME))
+    }
+
+    /// Why nobody answered, however often it was sent.
+    fn unanswered(&self, what: &'static str) -> LoadError {
+        if self.closing.is_cancelled() {
+            return LoadError::ShuttingDown;
+        }
+        LoadError::Unanswered { what, attempts: MAX_SENDS }
     }
 
     /// The actor, started if need be.
@@ -239,11 +247,20 @@ impl Engine {
 
     /// What a turn of the chat would use now.
     pub(crate) fn endpoint(&self, chat: &ChatState) -> Endpoint {
-        match self.models.resolve(chat.connection.as_ref(), chat.model.as_deref()) {
+        self.endpoint_of(chat.connection.as_ref(), chat.model.as_deref())
+    }
+
+    /// What a turn with this connection and model would use; without them, the default's.
+    pub(crate) fn endpoint_of(
+        &self,
+        connection: Option<&ConnectionId>,
+        model: Option<&str>,
+    ) -> Endpoint {
+        match self.models.resolve(connection, model) {
             Ok((connection, model)) => Endpoint { connection, model, problem: None },
             Err(error) => Endpoint {
-                connection: chat.connection.clone().unwrap_or(ConnectionId("none".to_owned())),
-                model: chat.model.clone(),
+                connection: connection.cloned().unwrap_or(ConnectionId("none".to_owned())),
+                model: model.map(str::to_owned),
                 problem: Some(error.message),
             },
         }

@@ -83,6 +83,16 @@ pub enum LoadError {
     /// a repeat under the same operation id tells.
     #[error("the server is shutting down; try again under the same operation id when it is back")]
     ShuttingDown,
+    /// The actor ended each time before it answered: its code fails over this.
+    #[error(
+        "the actor of this {what} failed {attempts} times, which is a fault of this program; the server's log has more, and a repeat under the same operation id tells whether anything was written"
+    )]
+    Unanswered {
+        /// What it is an actor of.
+        what: &'static str,
+        /// How often it was asked.
+        attempts: u32,
+    },
     /// More commands are under way than are allowed.
     #[error("{limit} commands are under way, which is the most at a time; try again in a moment")]
     Busy {

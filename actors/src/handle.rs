@@ -155,13 +155,14 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`WaitError`]. Running out of time is none.
+    /// [`WaitError`], also when the server shuts down meanwhile. Running out of time is none.
     pub async fn wait_for_turn(
         &self,
         branch: BranchKey,
         message: MessageId,
         timeout: Duration,
     ) -> Result<TurnStatus, WaitError> {
+        let closing = &self.inner.engine.closing;
         let mut watcher = self.inner.engine.watchers.watch(branch);
         let deadline = tokio::time::Instant::now() + timeout;
         loop {
@@ -171,7 +172,11 @@ impl Handle {
             if is_settled(&status) {
                 return Ok(status);
             }
-            if tokio::time::timeout_at(deadline, watcher.changed()).await.is_err() {
+            let changed = tokio::select! {
+                () = closing.cancelled() => return Err(LoadError::ShuttingDown.into()),
+                changed = tokio::time::timeout_at(deadline, watcher.changed()) => changed,
+            };
+            if changed.is_err() {
                 let status = self.turn_status(branch, message).await?;
                 let timed_out = !is_settled(&status);
                 return Ok(TurnStatus { timed_out, ..status });

@@ -11,8 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use scripta_events::domain::{
-    BRANCH, BranchEvent, BranchId, ChatId, ConnectionId, Intent, Message, MessageId, MessageStatus,
-    Part, Role, RunStarted, Sender, TurnStarted,
+    BRANCH, BranchEvent, BranchId, ChatId, ConnectionId, Intent, Message, MessageAppended,
+    MessageId, MessageStatus, Part, Role, RunFailed, RunId, RunStarted, Sender, TurnEnded,
+    TurnOutcome, TurnStarted,
 };
 use scripta_events::log::{Check, Expectation};
 use scripta_events::{Category, Revision, StreamId, Timestamp};
@@ -184,32 +185,44 @@ impl fmt::Display for BranchKey {
 impl NewMessage {
     /// The message as it is recorded.
     pub(crate) fn at(&self, now: Timestamp) -> Message {
+        let parts = vec![Part::Text { text: self.text.clone() }];
         Message {
-            id: self.id,
-            role: Role::User,
-            parts: vec![Part::Text { text: self.text.clone() }],
-            created_at: now,
             sender: Some(self.sender.clone()),
             intent: self.intent,
-            run: None,
-            connection: None,
-            model: None,
-            usage: None,
-            refs: vec![],
-            reviews: vec![],
-            status: MessageStatus::Complete,
+            ..said(self.id, Role::User, parts, now)
         }
     }
 }
 
-/// A turn that starts with `message`: the branch's events, and the run that carries it out.
-pub(crate) struct NewTurn {
-    pub(crate) branch: Vec<BranchEvent>,
-    pub(crate) run: Write,
-    pub(crate) drive: Effect,
+/// A whole message that says no more than who speaks and what.
+pub(crate) fn said(id: MessageId, role: Role, parts: Vec<Part>, now: Timestamp) -> Message {
+    Message {
+        id,
+        role,
+        parts,
+        created_at: now,
+        sender: None,
+        intent: None,
+        run: None,
+        connection: None,
+        model: None,
+        usage: None,
+        refs: vec![],
+        reviews: vec![],
+        status: MessageStatus::Complete,
+    }
 }
 
-/// Starting a turn is one commit with the message that starts it.
+/// A turn that starts with a message: the branch's events, and the run that carries it out.
+pub(crate) struct NewTurn {
+    chat: ChatId,
+    pub(crate) branch: Vec<BranchEvent>,
+    pub(crate) run: Write,
+    pub(crate) effect: Option<Effect>,
+}
+
+/// Starting a turn is one commit with the message that starts it. Where the endpoint can't be
+/// used, it fails in that commit, and is never carried out.
 pub(crate) fn new_turn(
     chat: &ChatState,
     branch: BranchId,
@@ -217,7 +230,7 @@ pub(crate) fn new_turn(
     endpoint: &Endpoint,
     ids: &mut Ids,
 ) -> NewTurn {
-    let run = RunKey { chat: chat.id, run: scripta_events::domain::RunId(ids.take()) };
+    let run = RunKey { chat: chat.id, run: RunId(ids.take()) };
     let started = RunStarted {
         run: run.run,
         chat: chat.id,
@@ -229,14 +242,34 @@ pub(crate) fn new_turn(
         submitter: message.sender.clone().unwrap_or(Sender::User),
     };
     let turn = TurnStarted { run: run.run, message: message.id };
+    let mut branch = vec![MessageAppended { message }.into(), turn.into()];
+    let mut events = vec![started.into()];
+    if let Some(reason) = &endpoint.problem {
+        let outcome = TurnOutcome::Failed { reason: reason.clone() };
+        branch.push(TurnEnded { run: run.run, outcome }.into());
+        events.push(RunFailed { reason: reason.clone() }.into());
+    }
     NewTurn {
-        branch: vec![scripta_events::domain::MessageAppended { message }.into(), turn.into()],
-        run: Write::Run { key: run, expected: Expectation::NoStream, events: vec![started.into()] },
-        drive: Effect::Drive(run),
+        chat: chat.id,
+        branch,
+        run: Write::Run { key: run, expected: Expectation::NoStream, events },
+        effect: endpoint.problem.is_none().then_some(Effect::Drive(run)),
+    }
+}
+
+impl NewTurn {
+    /// Begins it in a branch that is there.
+    fn begin(self) -> Decision<Branch> {
+        Decision {
+            events: self.branch,
+            others: vec![self.run],
+            checks: vec![chat_exists(self.chat)],
+            effects: self.effect.into_iter().collect(),
+        }
     }
 }
 
 /// That the chat is there, when the commit is written.
-pub(crate) fn chat_exists(chat: ChatId) -> Check {
+fn chat_exists(chat: ChatId) -> Check {
     Check { stream: chat.stream(), expected: Expectation::Exists }
 }

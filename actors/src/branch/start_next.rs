@@ -1,6 +1,6 @@
 //! Starting the next queued message.
 
-use super::{BranchFacts, BranchState, BranchStatus, chat_exists, new_turn};
+use super::{BranchFacts, BranchState, BranchStatus, new_turn};
 use crate::{Branch, Decision, Refusal};
 
 /// Nothing to do while a turn is running, while the branch is paused, or without a queue.
@@ -15,7 +15,7 @@ pub(super) fn decide(
 }
 
 /// Starts the first of the queue, whatever the turn before came to. A connection that can't be
-/// used makes the new turn fail, so that the branch says why it stands still.
+/// used makes the new turn fail at once, so that the branch says why it stands still.
 pub(super) fn start(
     state: &BranchState,
     facts: &mut BranchFacts,
@@ -26,11 +26,5 @@ pub(super) fn start(
     let Some(message) = state.queue.front() else {
         return Ok(Decision::nothing());
     };
-    let turn = new_turn(chat, state.id, message.clone(), endpoint, &mut facts.ids);
-    Ok(Decision {
-        events: turn.branch,
-        others: vec![turn.run],
-        checks: vec![chat_exists(state.chat)],
-        effects: vec![turn.drive],
-    })
+    Ok(new_turn(chat, state.id, message.clone(), endpoint, &mut facts.ids).begin())
 }

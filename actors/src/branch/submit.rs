@@ -36,13 +36,7 @@ pub(super) fn decide(
     if state.status() != BranchStatus::Idle || !state.queue.is_empty() {
         return queue(state, recorded);
     }
-    let turn = new_turn(chat, state.id, recorded, endpoint, &mut facts.ids);
-    Ok(Decision {
-        events: turn.branch,
-        others: vec![turn.run],
-        checks: vec![chat_exists(state.chat)],
-        effects: vec![turn.drive],
-    })
+    Ok(new_turn(chat, state.id, recorded, endpoint, &mut facts.ids).begin())
 }
 
 /// Checks that a text has something in it and is within [`MAX_MESSAGE_BYTES`].

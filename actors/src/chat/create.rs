@@ -27,6 +27,10 @@ pub(super) fn decide(
     }
     if let Some(connection) = wanted.connection {
         names::check("connection", &connection.0, MAX_NAME_CHARS)?;
+        // A chat without one of its own uses the default of the moment: it may come later.
+        if let Some(problem) = facts.endpoint.as_ref().and_then(|it| it.problem.as_ref()) {
+            return Err(Refusal::Refused { reason: problem.clone() });
+        }
     }
     if let Some(model) = wanted.model {
         names::check("model", model, MAX_NAME_CHARS)?;

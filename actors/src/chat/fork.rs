@@ -40,7 +40,7 @@ pub(super) fn decide(
     let turn = new_turn(state, branch, message.at(facts.now), endpoint, &mut facts.ids);
     let mut decision = open(state, branch, point, place.title, turn.branch)?;
     decision.others.push(turn.run);
-    decision.effects.push(turn.drive);
+    decision.effects.extend(turn.effect);
     Ok(decision)
 }
 

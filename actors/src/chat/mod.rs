@@ -140,7 +140,11 @@ impl Aggregate for Chat {
             endpoint: state.map(|state| engine.endpoint(state)),
         };
         match command {
-            ChatCommand::Create { project, .. } | ChatCommand::Import { project, .. } => {
+            ChatCommand::Create { project, connection, model, .. } => {
+                facts.project_exists = engine.project(*project).await?.is_some();
+                facts.endpoint = Some(engine.endpoint_of(connection.as_ref(), model.as_deref()));
+            }
+            ChatCommand::Import { project, .. } => {
                 facts.project_exists = engine.project(*project).await?.is_some();
             }
             ChatCommand::Rename { .. } => {}

@@ -2,11 +2,11 @@
 
 use scripta_events::Timestamp;
 use scripta_events::domain::{
-    BranchEvent, Message, MessageAppended, MessageId, MessageStatus, Role, RunEvent, RunFailed,
+    BranchEvent, Message, MessageAppended, MessageId, MessageStatus, RunEvent, RunFailed,
     RunStopped, ToolCallFinished, TurnEnded, TurnOutcome,
 };
 
-use super::answered::parts;
+use super::answered::{answer_of, parts};
 use super::call_finished::result;
 use super::{CallState, RunState};
 use crate::{Ids, Partial, ToolOutcome};
@@ -61,21 +61,8 @@ fn keep(
         TurnOutcome::Failed { .. } => MessageStatus::Failed,
         _ => MessageStatus::Stopped,
     };
-    let message = Message {
-        id: MessageId(ids.take()),
-        role: Role::Assistant,
-        parts,
-        created_at: now,
-        sender: None,
-        intent: None,
-        run: Some(state.id),
-        connection: Some(state.connection.clone()),
-        model: state.model.clone(),
-        usage: None,
-        refs: vec![],
-        reviews: vec![],
-        status,
-    };
+    let whole = answer_of(state, MessageId(ids.take()), parts, now);
+    let message = Message { status, ..whole };
     Some(MessageAppended { message }.into())
 }
 

@@ -1,11 +1,13 @@
 //! The model answered.
 
+use scripta_events::Timestamp;
 use scripta_events::domain::{
-    Message, MessageAppended, MessageId, MessageStatus, ModelAnswered, Part, Role, RunCompleted,
-    ToolCall, TurnEnded, TurnOutcome, Usage,
+    Message, MessageAppended, MessageId, ModelAnswered, Part, Role, RunCompleted, ToolCall,
+    TurnEnded, TurnOutcome, Usage,
 };
 
 use super::{RunFacts, RunState, with_branch};
+use crate::branch::said;
 use crate::{BranchKey, Decision, Effect, Run};
 
 pub(super) struct Answer<'a> {
@@ -24,21 +26,7 @@ pub(super) fn decide(state: &RunState, answer: Answer<'_>, facts: &mut RunFacts)
     let message = MessageId(facts.ids.take());
     let mut parts = parts(answer.reasoning, answer.text);
     parts.extend(answer.calls.iter().cloned().map(Part::ToolCall));
-    let whole = Message {
-        id: message,
-        role: Role::Assistant,
-        parts,
-        created_at: facts.now,
-        sender: None,
-        intent: None,
-        run: Some(state.id),
-        connection: Some(state.connection.clone()),
-        model: state.model.clone(),
-        usage: answer.usage,
-        refs: vec![],
-        reviews: vec![],
-        status: MessageStatus::Complete,
-    };
+    let whole = Message { usage: answer.usage, ..answer_of(state, message, parts, facts.now) };
     let answered = ModelAnswered {
         step: answer.step,
         message,
@@ -56,6 +44,21 @@ pub(super) fn decide(state: &RunState, answer: Answer<'_>, facts: &mut RunFacts)
     let key = BranchKey { chat: state.chat, branch: state.branch };
     decision.effects.push(Effect::StartNext(key));
     decision
+}
+
+/// A message that the run's model said.
+pub(super) fn answer_of(
+    state: &RunState,
+    id: MessageId,
+    parts: Vec<Part>,
+    now: Timestamp,
+) -> Message {
+    Message {
+        run: Some(state.id),
+        connection: Some(state.connection.clone()),
+        model: state.model.clone(),
+        ..said(id, Role::Assistant, parts, now)
+    }
 }
 
 /// The parts of an answer's reasoning and text, where there is any.

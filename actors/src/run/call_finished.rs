@@ -2,11 +2,11 @@
 
 use scripta_events::Timestamp;
 use scripta_events::domain::{
-    Message, MessageAppended, MessageId, MessageStatus, ModelStepStarted, Part, Role,
-    ToolCallFinished, ToolResult,
+    Message, MessageAppended, MessageId, ModelStepStarted, Part, Role, ToolCallFinished, ToolResult,
 };
 
 use super::{CallState, RunFacts, RunState, with_branch};
+use crate::branch::said;
 use crate::{Decision, Run, ToolOutcome};
 
 /// The last result of an answer's calls begins the next model step, in the same commit.
@@ -44,19 +44,6 @@ pub(super) fn result(
         structured: outcome.structured.clone(),
         meta: None,
     };
-    Message {
-        id,
-        role: Role::Tool,
-        parts: vec![Part::ToolResult(result)],
-        created_at: now,
-        sender: None,
-        intent: None,
-        run: Some(state.id),
-        connection: None,
-        model: None,
-        usage: None,
-        refs: vec![],
-        reviews: vec![],
-        status: MessageStatus::Complete,
-    }
+    let parts = vec![Part::ToolResult(result)];
+    Message { run: Some(state.id), ..said(id, Role::Tool, parts, now) }
 }

@@ -98,6 +98,11 @@ impl RunState {
         !matches!(self.status, RunStatus::Queued | RunStatus::Running)
     }
 
+    /// Its tools; none before they are known.
+    pub(crate) fn toolset(&self) -> &[ToolsetTool] {
+        self.tools.as_deref().map_or(&[], Vec::as_slice)
+    }
+
     /// Whether it waits for the model's answer to this step.
     pub(crate) fn awaits_answer(&self, step: u32) -> bool {
         !self.is_over() && self.step == step && step > 0 && !self.answered

@@ -164,8 +164,30 @@ fn a_queued_message_starts_even_where_its_connection_is_gone() {
     prepared(&mut given);
     given.tell(answer(1, "done", &[]));
     given.problem = Some("gone".to_owned());
+    let three = given.submit_refused("three");
+    assert_eq!(three, Refusal::Refused { reason: "gone".to_owned() });
+    let effects = given.effects.len();
     given.when_branch(BranchCommand::StartNext).unwrap();
-    assert_eq!(given.branch().turn.unwrap().message, two);
+    // It fails in the commit that starts it: nobody is asked to carry it out.
+    let run = &given.runs[&given.branch().runs[&two]].0;
+    assert_eq!(run.status, RunStatus::Failed { reason: "gone".to_owned() });
+    assert_eq!((given.branch().turn, given.effects.len()), (None, effects));
+    assert_eq!(given.branch().last, Some(TurnOutcome::Failed { reason: "gone".to_owned() }));
+}
+
+#[test]
+fn a_chat_is_not_made_with_a_connection_that_is_not_there() {
+    let mut given = Given { problem: Some("there is no 'x'".to_owned()), ..Given::default() };
+    let create = |connection: Option<&str>| ChatCommand::Create {
+        project: ProjectId(Uuid::from_u128(1)),
+        title: "First".to_owned(),
+        connection: connection.map(|name| scripta_events::domain::ConnectionId(name.to_owned())),
+        model: None,
+    };
+    let refused = Refusal::Refused { reason: "there is no 'x'".to_owned() };
+    assert_eq!(given.when_chat(create(Some("x"))), Err(refused));
+    // Without one of its own it takes the default of the moment, which may come later.
+    assert_eq!(given.when_chat(create(None)), Ok(2));
 }
 
 #[test]

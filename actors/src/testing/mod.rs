@@ -80,6 +80,11 @@ impl Given {
         id
     }
 
+    pub(crate) fn submit_refused(&mut self, text: &str) -> Refusal {
+        let message = self.message(text);
+        self.when_branch(BranchCommand::Submit { message }).unwrap_err()
+    }
+
     fn ids(&mut self) -> Ids {
         Ids::from_base(self.id())
     }

@@ -93,7 +93,7 @@ impl Turn {
                 state.project, state.chat, state.branch
             ),
             messages,
-            tools: state.tools.as_deref().cloned().unwrap_or_default(),
+            tools: state.toolset().to_vec(),
         })
     }
 
@@ -174,8 +174,7 @@ impl Rest {
             let message = format!("the model gave two tool calls the same id '{id}'");
             return Err(ModelError::permanent(message));
         }
-        let tools = state.tools.as_deref().map(Vec::as_slice).unwrap_or_default();
-        let known = tools.iter().find(|tool| tool_name(&tool.server, &tool.tool) == name);
+        let known = state.toolset().iter().find(|tool| tool_name(&tool.server, &tool.tool) == name);
         let (server, tool) = known
             .map(|tool| (tool.server.clone(), tool.tool.clone()))
             .unwrap_or((String::new(), name.to_owned()));

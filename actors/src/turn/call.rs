@@ -60,7 +60,7 @@ impl Turn {
 
     /// The arguments to call with, or the result that refuses the call.
     fn check(&self, state: &RunState, call: &ToolCall) -> Result<String, ToolOutcome> {
-        let tools = state.tools.as_deref().map(Vec::as_slice).unwrap_or_default();
+        let tools = state.toolset();
         if !tools.iter().any(|tool| tool.server == call.server && tool.tool == call.tool) {
             let names = tools.iter().map(|tool| tool_name(&tool.server, &tool.tool));
             let names: Vec<_> = names.take(MAX_NAMED_TOOLS).collect();

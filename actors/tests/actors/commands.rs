@@ -1,5 +1,7 @@
 //! Operation ids, revisions, conflicts, refusals.
 
+use std::sync::atomic::Ordering;
+
 use futures::FutureExt;
 use scripta_actors::{
     Branch, BranchCommand, BranchKey, Chat, ChatCommand, ExecuteError, LoadError, Options, Project,
@@ -132,14 +134,23 @@ async fn one_operation_sent_many_times_at_once_takes_effect_once() {
 async fn a_connection_that_is_not_there_is_refused_before_anything_is_written() {
     let mut world = World::new(vec![]).await;
     world.chat = ChatId::random();
-    let mut create = create_chat(world.project, "x");
-    if let ChatCommand::Create { connection, .. } = &mut create {
-        *connection = Some(scripta_events::domain::ConnectionId("gone".to_owned()));
-    }
-    world.handle.execute::<Chat>(world.chat, create, meta(None)).await.unwrap();
+    let create = |name: &str| {
+        let mut create = create_chat(world.project, "x");
+        if let ChatCommand::Create { connection, .. } = &mut create {
+            *connection = Some(scripta_events::domain::ConnectionId(name.to_owned()));
+        }
+        create
+    };
+    let before = world.count().await;
+    let made = world.handle.execute::<Chat>(world.chat, create("gone"), meta(None)).await;
+    assert_eq!(made.unwrap_err().to_string(), "no connection 'gone'");
+    assert_eq!(world.count().await, before);
+    // One that goes after the chat was made refuses its submits.
+    world.handle.execute::<Chat>(world.chat, create("leaves"), meta(None)).await.unwrap();
+    world.script.left.store(true, Ordering::Relaxed);
     let before = world.count().await;
     let refused = world.submit_as(MessageId::random(), "hello").await.unwrap_err();
-    assert_eq!(refused.to_string(), "no connection 'gone'");
+    assert_eq!(refused.to_string(), "no connection 'leaves'");
     assert_eq!(world.count().await, before);
 }
 

@@ -1,6 +1,7 @@
 //! A log, a scripted model and a scripted toolbox.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ pub struct Script {
     pub called: Mutex<Vec<ToolRequest>>,
     pub reached: Notify,
     pub tool_hangs: bool,
+    /// Whether the connection 'leaves' has left.
+    pub left: AtomicBool,
     /// While a test holds it, turns that want a connection wait.
     pub gate: Mutex<()>,
 }
@@ -173,7 +176,12 @@ impl Models for Player {
     ) -> Result<(ConnectionId, Option<String>), ModelError> {
         drop(self.0.gate.lock().unwrap());
         match wanted {
-            Some(gone) if gone.0 == "gone" => Err(ModelError::permanent("no connection 'gone'")),
+            Some(wanted)
+                if wanted.0 == "gone"
+                    || (wanted.0 == "leaves" && self.0.left.load(Ordering::Relaxed)) =>
+            {
+                Err(ModelError::permanent(format!("no connection '{wanted}'")))
+            }
             _ => Ok((ConnectionId("script".to_owned()), model.map(str::to_owned))),
         }
     }
