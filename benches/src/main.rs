@@ -1,7 +1,13 @@
 //! Measurements, each beside its alternative in the same run: `scripta-benches log`.
 
+mod curves;
+mod folder;
+mod load;
 mod log;
+#[cfg(feature = "peers")]
+mod peers;
 mod raw;
+mod store;
 mod table;
 
 use std::path::PathBuf;
@@ -17,8 +23,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// The event log: durable appends, sequential reads and opening.
+    /// The event log: durable appends, sequential reads; with --curves, how it grows.
     Log(log::Arguments),
+    /// Fills a log, says so, and goes on until it is killed. The curves start it.
+    #[command(hide = true)]
+    Fill(curves::fill::Arguments),
+    /// Opens a log and looks things up. The curves start it.
+    #[command(hide = true)]
+    Probe(curves::probe::Arguments),
 }
 
 /// What every measurement takes.
@@ -30,7 +42,8 @@ struct Common {
     /// Also write the table to this file, as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Where the files to measure go; the system's folder for temporary files unless told.
+    /// Where the files to measure go. It must be on the disk to measure; the folder of this
+    /// program unless told.
     #[arg(long)]
     dir: Option<PathBuf>,
 }
@@ -38,5 +51,7 @@ struct Common {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().what {
         What::Log(arguments) => log::run(&arguments),
+        What::Fill(arguments) => curves::fill::run(&arguments),
+        What::Probe(arguments) => curves::probe::run(&arguments),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Serialize;
 
-/// One row: what was measured, and against what.
+/// One row: what was measured, and against what, if anything.
 #[derive(Serialize)]
 pub struct Row {
     /// What.
@@ -17,11 +17,25 @@ pub struct Row {
     /// What it is compared with.
     pub against: String,
     /// Median of the alternative's figures.
-    pub reference: f64,
+    pub reference: Option<f64>,
     /// Scripta's by the alternative's: the median of the rounds' ratios.
-    pub ratio: f64,
-    /// The ratio to reach, if there is one.
-    pub target: Option<f64>,
+    pub ratio: Option<f64>,
+    /// What to reach, if there is such a thing.
+    pub target: Option<Target>,
+}
+
+/// What a row is to reach.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Target {
+    /// At least this ratio.
+    Ratio(f64),
+    /// At most this ratio: for what should not grow.
+    RatioAtMost(f64),
+    /// At least this figure, whatever the alternative does.
+    Figure(f64),
+    /// At most this figure.
+    FigureAtMost(f64),
 }
 
 /// One measurement of both in the same round.
@@ -32,11 +46,11 @@ pub struct Pair {
 
 impl Row {
     /// The row of several rounds.
-    pub fn of(
+    pub fn compared(
         what: impl Into<String>,
         unit: &'static str,
         against: impl Into<String>,
-        target: Option<f64>,
+        target: Option<Target>,
         rounds: &[Pair],
     ) -> Row {
         Row {
@@ -44,10 +58,39 @@ impl Row {
             unit,
             scripta: median(rounds.iter().map(|round| round.scripta)),
             against: against.into(),
-            reference: median(rounds.iter().map(|round| round.reference)),
-            ratio: median(rounds.iter().map(|round| round.scripta / round.reference)),
+            reference: Some(median(rounds.iter().map(|round| round.reference))),
+            ratio: Some(median(rounds.iter().map(|round| round.scripta / round.reference))),
             target,
         }
+    }
+
+    fn is_reached(&self) -> Option<bool> {
+        let ratio = self.ratio.unwrap_or(f64::NAN);
+        self.target.map(|target| match target {
+            Target::Ratio(least) => ratio >= least,
+            Target::RatioAtMost(most) => ratio <= most,
+            Target::Figure(least) => self.scripta >= least,
+            Target::FigureAtMost(most) => self.scripta <= most,
+        })
+    }
+
+    fn line(&self) -> String {
+        let figure = |figure: f64| format!("{} {}", rounded(figure), self.unit);
+        let target = self.target.map_or(String::new(), |target| match target {
+            Target::Ratio(least) => format!("≥ {least} ×"),
+            Target::RatioAtMost(most) => format!("≤ {most} ×"),
+            Target::Figure(least) => format!("≥ {}", figure(least)),
+            Target::FigureAtMost(most) => format!("≤ {}", figure(most)),
+        });
+        let reached = self.is_reached().map_or("", |reached| if reached { "yes" } else { "NO" });
+        format!(
+            "| {} | {} | {} | {} | {} | {target} | {reached} |",
+            self.what,
+            figure(self.scripta),
+            self.against,
+            self.reference.map_or(String::new(), figure),
+            self.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
+        )
     }
 }
 
@@ -60,21 +103,9 @@ pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
 
 /// Prints the rows, and writes them to a file if one is named.
 pub fn print(rows: &[Row], json: Option<&Path>) -> anyhow::Result<()> {
-    println!("| what | Scripta | against | reference | ratio | target |");
-    println!("|---|---|---|---|---|---|");
-    for row in rows {
-        let target = row.target.map_or(String::new(), |target| format!("≥ {target}"));
-        println!(
-            "| {} | {} {} | {} | {} {} | {:.2} | {target} |",
-            row.what,
-            rounded(row.scripta),
-            row.unit,
-            row.against,
-            rounded(row.reference),
-            row.unit,
-            row.ratio,
-        );
-    }
+    println!("| what | Scripta | against | reference | ratio | target | reached |");
+    println!("|---|---|---|---|---|---|---|");
+    rows.iter().for_each(|row| println!("{}", row.line()));
     if let Some(path) = json {
         let text = serde_json::to_string_pretty(rows)?;
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
