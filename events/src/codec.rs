@@ -1,10 +1,78 @@
 //! The typed layer: from facts to versioned bytes and back.
 //!
-//! A record carries a type code (registered once, never reused), the version of its payload's
-//! schema and a codec byte. Each version of each payload has a struct of its own that is never
-//! changed; an older one is *upcast* step by step to the newest, and only the newest is written.
-//! Decoding is strict: it is bounded, consumes every byte, and an unknown code, version or codec
-//! is an error that names it.
+//! A record carries a type code, the version of its payload's schema, a codec byte and the
+//! payload. The codes are yours: register each once, and never use it for anything else.
+//!
+//! * A **payload** is a struct with serde's derives and [`Payload`]. It is a frozen schema: its
+//!   fields, and the variants of enums in it, are never renamed in meaning, reordered or removed.
+//! * A **set** of events is an enum that [`events!`](crate::events) makes of payloads and codes;
+//!   usually one for each kind of stream. It is what [`decode`] and [`encode_all`] work with.
+//!
+//! # How a payload grows
+//!
+//! Only the newest version is written; each version that was ever written is read. To make
+//! version 2, keep version 1's struct as it is under another name, say how to get from the one to
+//! the other, and decode it in [`Payload::upcast`]. A version 3 would keep `OpenedV2` too, and go
+//! step by step: 1 to 2 to 3.
+//!
+//! ```
+//! use scripta_events::EventType;
+//! use scripta_events::codec::{self, CodecError, Payload};
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// Version 2.
+//! #[derive(Debug, PartialEq, Serialize, Deserialize)]
+//! struct Opened {
+//!     owner: String,
+//!     currency: String,
+//! }
+//!
+//! /// Version 1, as it was.
+//! #[derive(Serialize, Deserialize)]
+//! struct OpenedV1 {
+//!     owner: String,
+//! }
+//!
+//! impl From<OpenedV1> for Opened {
+//!     fn from(OpenedV1 { owner }: OpenedV1) -> Opened {
+//!         Opened { owner, currency: "EUR".to_owned() } // all there was then
+//!     }
+//! }
+//!
+//! impl Payload for Opened {
+//!     const VERSION: u8 = 2;
+//!
+//!     fn upcast(code: EventType, version: u8, payload: &[u8]) -> Result<Opened, CodecError> {
+//!         match version {
+//!             1 => codec::decode_version::<OpenedV1>(code, 1, payload).map(Opened::from),
+//!             _ => Err(CodecError::UnknownVersion { event_type: code, version, newest: 2 }),
+//!         }
+//!     }
+//! }
+//!
+//! # impl Payload for OpenedV1 {
+//! #     const VERSION: u8 = 1;
+//! # }
+//! # let old = codec::encode_payload(EventType(1), &OpenedV1 { owner: "Ada".to_owned() })?;
+//! // What was written by the program of back then …
+//! assert_eq!(old.version, 1);
+//! // … is an event of today.
+//! let opened: Opened = codec::decode_payload(&old)?;
+//! assert_eq!(opened.currency, "EUR");
+//! # Ok::<(), CodecError>(())
+//! ```
+//!
+//! Keep the bytes of every version in a test: a changed schema that nobody meant to change shows
+//! there, and not in somebody's log.
+//!
+//! # Decoding is strict
+//!
+//! An unknown code, version or codec is an error that names it, and so are bytes that are left
+//! over: never a guess, never skipped in silence. A length inside a payload is not believed: no
+//! more than the limit of an event is taken for it.
+//!
+//! The codec is [`BINCODE`]. Another one would get another byte, and records of both would be read.
+//! Implement [`Event`] by hand for events in a format of your own.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -128,6 +196,15 @@ pub fn decode<E: Event>(recorded: &Recorded) -> Result<E, DecodeError> {
         payload: recorded.payload.clone(),
     };
     E::decode(&encoded).map_err(|source| DecodeError { position: recorded.position, source })
+}
+
+/// Encodes events, for one append.
+///
+/// # Errors
+///
+/// [`CodecError::Encode`].
+pub fn encode_all<E: Event>(events: &[E]) -> Result<Vec<EventData>, CodecError> {
+    events.iter().map(Event::encode).collect()
 }
 
 /// Encodes the newest version of a payload under its code.

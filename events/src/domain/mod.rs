@@ -20,6 +20,8 @@ mod ids;
 mod message;
 mod meta;
 mod project;
+#[cfg(test)]
+mod properties;
 mod run;
 
 pub use branch::{

@@ -125,6 +125,52 @@ pub struct Recorded {
     pub payload: Bytes,
 }
 
+impl Commit {
+    /// A commit to a root that does nothing yet, under an operation id of its own.
+    pub fn new(root: RootId) -> Commit {
+        Commit {
+            root,
+            operation: OperationId::random(),
+            fingerprint: Fingerprint::of(&[]),
+            appends: Vec::new(),
+            checks: Vec::new(),
+            meta: Bytes::new(),
+        }
+    }
+
+    /// Under the caller's operation id, which takes effect once; `fingerprint` digests what the
+    /// operation was asked to do.
+    #[must_use]
+    pub fn once(self, operation: OperationId, fingerprint: Fingerprint) -> Commit {
+        Commit { operation, fingerprint, ..self }
+    }
+
+    /// Appends events to one more stream, if it is as expected.
+    #[must_use]
+    pub fn append(
+        mut self,
+        stream: StreamId,
+        expected: Expectation,
+        events: Vec<EventData>,
+    ) -> Commit {
+        self.appends.push(Append { stream, expected, events });
+        self
+    }
+
+    /// Relies on one more stream, without writing to it.
+    #[must_use]
+    pub fn check(mut self, stream: StreamId, expected: Expectation) -> Commit {
+        self.checks.push(Check { stream, expected });
+        self
+    }
+
+    /// With metadata for all its events.
+    #[must_use]
+    pub fn meta(self, meta: Bytes) -> Commit {
+        Commit { meta, ..self }
+    }
+}
+
 impl Expectation {
     /// Whether a stream of this revision meets the expectation.
     pub fn holds(self, actual: Revision) -> bool {

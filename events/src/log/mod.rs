@@ -1,4 +1,33 @@
 //! The contract of an event log: what may be appended, what a receipt says, what can be read.
+//!
+//! [`EventLog`] is object safe: a program holds an `Arc<dyn EventLog>` and doesn't know whether a
+//! folder of segments or memory is behind it. It knows no event of any domain: bytes in, bytes
+//! out; [`codec`](crate::codec) is the typed layer above.
+//!
+//! A write is a [`Commit`], made up step by step:
+//!
+//! ```
+//! # use scripta_events::log::{Commit, EventData, EventLog as _, Expectation, memory::MemoryLog};
+//! # use scripta_events::{Category, EventType, Fingerprint, OperationId, Revision, RootId, StreamId};
+//! # use uuid::Uuid;
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), scripta_events::log::AppendError> {
+//! # let log = MemoryLog::new();
+//! let root = RootId(Uuid::now_v7());
+//! let stream = |category, id| StreamId { category: Category(category), root, id };
+//! let (cart, order) = (stream(1, root.0), stream(2, Uuid::now_v7()));
+//! # let event = |code| EventData { event_type: EventType(code), version: 1, codec: 1, payload: "".into() };
+//! # let (operation, asked) = (OperationId::random(), Fingerprint::of(b"order 1"));
+//! # log.append(Commit::new(root).append(cart, Expectation::Any, vec![event(1)])).await?;
+//! let commit = Commit::new(root)
+//!     .once(operation, asked)                                           // who asks twice gets one order
+//!     .append(order, Expectation::NoStream, vec![event(2), event(3)])   // both events, or neither
+//!     .check(cart, Expectation::Exactly(Revision(1)));                  // and the cart as it was seen
+//! let receipt = log.append(commit).await?;
+//! assert_eq!((receipt.events, receipt.revision(order)), (2, Some(Revision(2))));
+//! # Ok(())
+//! # }
+//! ```
 
 mod commit;
 #[cfg(any(test, feature = "conformance"))]

@@ -22,6 +22,9 @@ pub mod disk;
 mod file_disk;
 pub mod format;
 mod frame;
+#[cfg(any(test, feature = "simulation"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod index;
 mod live;
 mod open;
