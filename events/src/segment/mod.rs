@@ -29,12 +29,14 @@ pub mod index;
 mod live;
 mod open;
 mod reader;
+mod salvage;
 mod scan;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod sled_index;
 mod store;
 mod verify;
+mod view;
 mod writer;
 
 #[cfg(test)]
@@ -56,7 +58,9 @@ use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 
 pub use backup::{BackupError, Copied, backup, restore};
 pub use file_disk::{FileDisk, FolderLock, LockError};
+pub use salvage::{Behind, Damage, Mended, SalvageError, Salvaged, salvage};
 pub use verify::{Demands, Verified, VerifyError, verify, verify_with};
+pub use view::View;
 
 /// What a segment is called while it is being made.
 const TEMPORARY_SUFFIX: &str = ".new";

@@ -1,8 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+mod backup;
+mod beside;
 mod damage;
 mod derived_index;
 mod golden;
+mod salvage;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;

@@ -5,7 +5,7 @@ use crate::segment::disk::Disk as _;
 use crate::segment::format::{FRAME_MAGIC, SEGMENT_HEADER};
 
 /// A log of three segments on a disk of its own.
-fn three_segments(close: bool) -> SimDisk {
+pub(super) fn three_segments(close: bool) -> SimDisk {
     let disk = new_disk();
     let mut core = fixed_log(&disk, 1_500);
     for n in 0..9 {
@@ -21,25 +21,25 @@ fn three_segments(close: bool) -> SimDisk {
     disk
 }
 
-fn names(disk: &SimDisk) -> Vec<String> {
+pub(super) fn names(disk: &SimDisk) -> Vec<String> {
     let mut names = disk.list().unwrap();
     names.sort();
     names
 }
 
-fn reopen(disk: &SimDisk) -> Result<Opened, OpenError> {
+pub(super) fn reopen(disk: &SimDisk) -> Result<Opened, OpenError> {
     let options = Options { segment_bytes: 1_500, reserve_bytes: 0 };
     let opened =
         open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(3_000), &mut |_| {});
     opened.map(|(_, opened)| opened)
 }
 
-fn verified(disk: &SimDisk) -> Result<Verified, VerifyError> {
+pub(super) fn verified(disk: &SimDisk) -> Result<Verified, VerifyError> {
     verify(disk, &mut |_| Ok(()), &mut |_, _| {})
 }
 
 /// Where the frames of a segment begin.
-fn frames(bytes: &[u8]) -> Vec<usize> {
+pub(super) fn frames(bytes: &[u8]) -> Vec<usize> {
     let starts = bytes.windows(FRAME_MAGIC.len()).enumerate();
     starts.filter(|(_, four)| *four == FRAME_MAGIC).map(|(at, _)| at).collect()
 }
