@@ -54,7 +54,7 @@ fn read(
     bar.finish_and_clear();
     let folder = data.log();
     verified.map_err(|error| match &error {
-        VerifyError::Corrupt { .. } => {
+        VerifyError::Corrupt { .. } | VerifyError::HeadMissing { .. } => {
             Failure::corrupt(format!("{error}; restore a backup of {}", folder.display()))
         }
         VerifyError::NoLog => no_log(&folder),

@@ -144,7 +144,7 @@ async fn a_paused_branch_has_a_way_out() {
     let (_data, server, client) = start(&model).await;
     let chat = new_chat(&client).await;
     let skip = json!({ "operation": "SkipFailed", "branchId": chat, "operationId": operation() });
-    client.call("app_runs", skip.clone()).await.refused(&["nothing waits"]);
+    client.call("app_runs", skip.clone()).await.refused(&["waits in this branch"]);
     let submit = |text: &str, id: &str| json!({ "operation": "Submit", "chatId": chat, "text": text, "operationId": id });
     client.call("app_runs", submit("First.", &operation())).await.applied();
     model.asked(1).await;
