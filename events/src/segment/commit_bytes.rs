@@ -42,10 +42,19 @@ pub(crate) struct Record {
     pub length: usize,
     /// Distance to the commit's first byte.
     pub back: usize,
-    index: u16,
-    stream: u16,
-    nth: u16,
+    pub ordinal: Ordinal,
     event: EventData,
+}
+
+/// Which event of its commit a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ordinal {
+    /// Of all events of the commit, from 0.
+    index: u32,
+    /// Which of its streams, from 0.
+    stream: u32,
+    /// Of the events of that stream in the commit, from 0.
+    nth: u32,
 }
 
 /// Whether checksums are compared: not again where the frame's own was just compared.
@@ -175,9 +184,12 @@ impl CommitHead {
             let id = fields.uuid()?;
             let before = Revision(fields.u64()?);
             let events = fields.u32()?;
+            // What is computed from here on stays within its type.
+            before.0.checked_add(u64::from(events))?;
             total = total.checked_add(events)?;
             streams.push(StreamEntry { stream: StreamId { category, root, id }, before, events });
         }
+        first.0.checked_add(u64::from(events))?;
         if total != events || length < head.len() {
             return None;
         }
@@ -213,14 +225,23 @@ impl CommitHead {
         }
     }
 
+    /// Which events its records are, in the order in which they follow the head.
+    pub fn ordinals(&self) -> impl Iterator<Item = Ordinal> + '_ {
+        let streams = self.streams.iter().zip(0..);
+        let places =
+            streams.flat_map(|(entry, stream)| (0..entry.events).map(move |n| (stream, n)));
+        places.zip(0..).map(|((stream, nth), index)| Ordinal { index, stream, nth })
+    }
+
     /// A record of this commit as the event that it is; `None` if it can't be of this commit.
     pub fn recorded(&self, record: Record) -> Option<Recorded> {
-        let entry = self.streams.get(usize::from(record.stream))?;
-        let fits = u32::from(record.index) < self.events && u32::from(record.nth) < entry.events;
+        let Ordinal { index, stream, nth } = record.ordinal;
+        let entry = self.streams.get(stream as usize)?;
+        let fits = index < self.events && nth < entry.events;
         fits.then(|| Recorded {
-            position: Position(self.first.0 + u64::from(record.index)),
+            position: Position(self.first.0 + u64::from(index)),
             stream: entry.stream,
-            revision: Revision(entry.before.0 + u64::from(record.nth) + 1),
+            revision: Revision(entry.before.0 + u64::from(nth) + 1),
             time: self.time,
             operation: self.operation,
             event_type: record.event.event_type,
@@ -251,11 +272,13 @@ impl Record {
             fields.take(8)?;
             let back = fields.u32()? as usize;
             let (index, stream, nth) = (fields.u16()?, fields.u16()?, fields.u16()?);
+            let (index, stream, nth) = (index.into(), stream.into(), nth.into());
+            let ordinal = Ordinal { index, stream, nth };
             let event_type = EventType(fields.u16()?);
             let (version, codec) = (fields.u8()?, fields.u8()?);
             let payload = bytes.slice_ref(fields.0);
             let event = EventData { event_type, version, codec, payload };
-            Some(Record { length, back, index, stream, nth, event })
+            Some(Record { length, back, ordinal, event })
         })();
         record.ok_or_else(|| "a record is malformed".to_owned())
     }

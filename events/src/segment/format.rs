@@ -265,6 +265,9 @@ impl FrameHeader {
         if (header.length as usize) < MARK_FRAME {
             return Err(format!("the frame's length of {} is impossible", header.length));
         }
+        if header.first.0.checked_add(u64::from(header.events)).is_none() {
+            return Err(format!("the frame's first position of {} is impossible", header.first));
+        }
         Ok(header)
     }
 

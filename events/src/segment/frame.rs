@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::commit_bytes::{Checksums, CommitHead, Record};
+use super::commit_bytes::{Checksums, CommitHead, Ordinal, Record};
 use super::format::{Chain, END_MARK, FRAME_HEADER, FrameHeader, FrameKind, MARK_FRAME};
 use super::index::IndexedCommit;
 use crate::log::Recorded;
@@ -94,6 +94,9 @@ impl Frame {
             return Err("the frame's end mark is wrong".to_owned());
         }
         let body = whole.slice(FRAME_HEADER..end);
+        if header.kind.is_mark() && !body.is_empty() {
+            return Err("a mark has a body".to_owned());
+        }
         if crc32c::crc32c(&body) != header.body_crc {
             return Err("the checksum of the frame's body is wrong".to_owned());
         }
@@ -150,6 +153,9 @@ impl Commits<'_> {
         if head.first != self.next {
             return Err(format!("a commit begins at position {}, not {}", head.first, self.next));
         }
+        if head.time != self.frame.header.time {
+            return Err("a commit's time is not its frame's".to_owned());
+        }
         self.next = Position(self.next.0 + u64::from(head.events));
         self.seen += 1;
         let offset = self.frame.end() - END_MARK.len() as u64 - self.rest.len() as u64;
@@ -167,7 +173,8 @@ impl Iterator for Commits<'_> {
 
     fn next(&mut self) -> Option<Result<FrameCommit, String>> {
         if self.rest.is_empty() {
-            let missing = self.seen == 0 && self.frame.header.commits > 0;
+            let FrameHeader { events, commits, .. } = self.frame.header;
+            let missing = self.seen == 0 && (events > 0 || commits > 0);
             self.seen += u32::from(missing);
             return missing.then(|| Err("the frame's commits are missing".to_owned()));
         }
@@ -198,23 +205,21 @@ impl FrameCommit {
         checksums: Checksums,
     ) -> impl Iterator<Item = Result<(u64, Recorded), String>> + '_ {
         let mut at = self.head.head_length;
-        let mut index = 0;
+        let mut ordinals = self.head.ordinals();
+        let mut ended = false;
         std::iter::from_fn(move || {
-            if index == self.head.events {
-                let left = at != self.bytes.len();
-                index += u32::from(left);
-                return left.then(|| Err("a commit has bytes left over".to_owned()));
-            }
-            if index > self.head.events {
+            if ended {
                 return None;
             }
-            let result = self.record(at, index, checksums);
+            let Some(ordinal) = ordinals.next() else {
+                ended = true;
+                let left = at != self.bytes.len();
+                return left.then(|| Err("a commit has bytes left over".to_owned()));
+            };
+            let result = self.record(at, ordinal, checksums);
             match &result {
-                Ok((_, length, _)) => {
-                    at += length;
-                    index += 1;
-                }
-                Err(_) => index = u32::MAX,
+                Ok((_, length, _)) => at += length,
+                Err(_) => ended = true,
             }
             Some(result.map(|(offset, _, recorded)| (offset, recorded)))
         })
@@ -223,18 +228,136 @@ impl FrameCommit {
     fn record(
         &self,
         at: usize,
-        index: u32,
+        ordinal: Ordinal,
         checksums: Checksums,
     ) -> Result<(u64, usize, Recorded), String> {
         if at > self.bytes.len() {
             return Err("a record is cut off".to_owned());
         }
         let record = Record::decode(&self.bytes.slice(at..), checksums)?;
-        let (length, back) = (record.length, record.back);
-        let expected = Position(self.head.first.0 + u64::from(index));
-        let recorded = self.head.recorded(record).filter(|event| event.position == expected);
-        let recorded = recorded.filter(|_| back == at);
+        let length = record.length;
+        let fits = record.back == at && record.ordinal == ordinal;
+        let recorded = fits.then(|| self.head.recorded(record)).flatten();
         let recorded = recorded.ok_or_else(|| "a record doesn't fit its commit".to_owned())?;
         Ok((self.offset + at as u64, length, recorded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use bytes::Bytes;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::log::{Append, Commit, EventData, Expectation};
+    use crate::segment::commit_bytes::encode_commit;
+    use crate::{Category, EventType, Revision, RootId, StreamId};
+
+    const LOG: LogId = LogId(Uuid::nil());
+    const TIME: Timestamp = Timestamp(1_000);
+
+    /// A frame with right checksums around any body.
+    fn framed(first: u64, counts: Counts, kind: FrameKind, body: &[u8]) -> Result<Frame, String> {
+        let mut buffer = Vec::new();
+        begin(&mut buffer);
+        buffer.extend_from_slice(body);
+        let first = Position(first);
+        let place = FramePlace { log: LOG, offset: 0, first, time: TIME, chain: [0; 32] };
+        finish(&mut buffer, place, counts, kind);
+        let header = FrameHeader::decode(&buffer, LOG, 0)?;
+        Frame::check(header, buffer.into())
+    }
+
+    /// A commit of two streams with two events each.
+    fn commit_bytes(time: Timestamp, before: u64) -> Vec<u8> {
+        let root = RootId(Uuid::nil());
+        let event =
+            EventData { event_type: EventType(1), version: 1, codec: 1, payload: "x".into() };
+        let stream = |id| StreamId { category: Category(1), root, id: Uuid::from_u128(id) };
+        let append = |id| Append {
+            stream: stream(id),
+            expected: Expectation::Any,
+            events: vec![event.clone(), event.clone()],
+        };
+        let commit = Commit { appends: vec![append(1), append(2)], ..Commit::new(root) };
+        let mut body = Vec::new();
+        encode_commit(&mut body, &commit, Position(1), time, &[Revision(before), Revision(0)]);
+        body
+    }
+
+    /// Everything in a frame, or the first thing that is wrong with it.
+    fn events(frame: &Frame, checksums: Checksums) -> Result<Vec<Recorded>, String> {
+        let mut events = Vec::new();
+        for commit in frame.commits(checksums) {
+            for record in commit?.records(checksums) {
+                events.push(record?.1);
+            }
+        }
+        Ok(events)
+    }
+
+    const FOUR_EVENTS: Counts = Counts { events: 4, commits: 1 };
+
+    fn refused(body: &[u8]) -> String {
+        let frame = framed(1, FOUR_EVENTS, FrameKind::Commits, body).unwrap();
+        events(&frame, Checksums::Trust).unwrap_err()
+    }
+
+    #[test]
+    fn a_good_frame_has_its_events() {
+        let frame = framed(1, FOUR_EVENTS, FrameKind::Commits, &commit_bytes(TIME, 5)).unwrap();
+        let events = events(&frame, Checksums::Compare).unwrap();
+        let revisions: Vec<u64> = events.iter().map(|event| event.revision.0).collect();
+        assert_eq!(revisions, [6, 7, 1, 2]);
+    }
+
+    #[test]
+    fn counts_without_a_body_are_refused() {
+        for counts in [Counts { events: 1, commits: 0 }, Counts { events: 0, commits: 1 }] {
+            let frame = framed(1, counts, FrameKind::Commits, &[]).unwrap();
+            let reason = events(&frame, Checksums::Compare).unwrap_err();
+            assert!(reason.contains("missing"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_mark_with_a_body_is_refused() {
+        let body = commit_bytes(TIME, 0);
+        let reason = framed(1, FOUR_EVENTS, FrameKind::IdleMark, &body).unwrap_err();
+        assert!(reason.contains("mark"), "{reason}");
+    }
+
+    #[test]
+    fn a_commit_of_another_time_than_its_frame_is_refused() {
+        let reason = refused(&commit_bytes(Timestamp(TIME.0 - 1), 0));
+        assert!(reason.contains("time"), "{reason}");
+    }
+
+    #[test]
+    fn positions_and_revisions_beyond_what_can_be_counted_are_refused() {
+        let reason = refused(&commit_bytes(TIME, u64::MAX));
+        assert!(reason.contains("malformed"), "{reason}");
+        let body = commit_bytes(TIME, 0);
+        let reason = framed(u64::MAX, FOUR_EVENTS, FrameKind::Commits, &body).unwrap_err();
+        assert!(reason.contains("impossible"), "{reason}");
+    }
+
+    /// Each of them would show an event at a place that is not its own.
+    #[test]
+    fn records_out_of_their_order_are_refused() {
+        let body = commit_bytes(TIME, 0);
+        let whole = Bytes::from(body.clone());
+        let head = CommitHead::decode(&whole, Checksums::Compare).unwrap();
+        let record = Record::decode(&whole.slice(head.head_length..), Checksums::Compare).unwrap();
+        // The second record says that it is another one: of the commit, the stream, within it.
+        for field in [12, 14, 16] {
+            let mut body = body.clone();
+            let at = head.head_length + record.length + field;
+            body[at] ^= 1;
+            let reason = refused(&body);
+            assert!(reason.contains("doesn't fit"), "{reason}");
+        }
     }
 }
