@@ -44,11 +44,16 @@ pub enum OpenError {
     },
 }
 
+/// What helps against damage that shows when the projections are open. What is damaged in a way
+/// that shows as they are opened is rebuilt by itself.
+pub const REBUILD: &str = "stop the server, delete the folder projections in its data \
+    folder, and start it again: everything in there is made anew from the log";
+
 /// Why a read model could not answer.
 #[derive(Clone, Debug, Error)]
 pub enum QueryError {
     /// The store could not be read.
-    #[error("the {projection} projection can't be read; restart to rebuild it")]
+    #[error("the {projection} projection can't be read; {REBUILD}")]
     Store {
         /// The projection.
         projection: &'static str,
@@ -57,9 +62,7 @@ pub enum QueryError {
         source: sled::Error,
     },
     /// A stored row is not what was written.
-    #[error(
-        "a row of the {projection} projection is malformed: {reason}; delete its folder and restart"
-    )]
+    #[error("a row of the {projection} projection is malformed: {reason}; {REBUILD}")]
     Malformed {
         /// The projection.
         projection: &'static str,

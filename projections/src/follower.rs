@@ -14,9 +14,11 @@ use tokio::sync::watch;
 use tokio::task::unconstrained;
 
 use crate::QueryError;
+use crate::error::REBUILD;
 
-/// The most events in a batch: a commit of a sled tree of this size takes a few milliseconds.
-const MAX_BATCH_EVENTS: usize = 1_024;
+/// The most events in a batch: the more, the fewer times a row is written that many of them change.
+/// A commit of this many takes some 50 ms, which only a projection far behind has.
+const MAX_BATCH_EVENTS: usize = 8_192;
 
 /// The payload bytes after which a batch takes no more events: a bound on its memory.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
@@ -65,10 +67,12 @@ pub(crate) enum ApplyError {
     #[error("{0}{cause}", cause = cause(.0))]
     Rows(QueryError),
     /// The message index could not be written.
-    #[error("the message index can't be written: {0}")]
+    #[error("the message index can't be written: {0}; {REBUILD}")]
     Index(String),
     /// The code itself failed.
-    #[error("its code failed at an event after position {0}; this is a fault of this program")]
+    #[error(
+        "its code failed at an event after position {0}, as it does over damaged files; {REBUILD}, and if it stops there again, report it as a fault of this program"
+    )]
     Panicked(Position),
 }
 

@@ -18,8 +18,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use error::{OpenError, QueryError, WaitError};
-pub use projections::{Options, ProjectionStatus, Projections, Unfinished};
+pub use error::{OpenError, QueryError, REBUILD, WaitError};
+pub use projections::{Options, ProjectionStatus, Projections, Source, Unfinished};
 pub use rows::{
     BranchRow, BranchStatus, ChatRow, CurrentCall, MessageRow, PauseReason, ProjectRow, RunRow,
     RunStatus,

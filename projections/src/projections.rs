@@ -43,6 +43,34 @@ impl Default for Options {
     }
 }
 
+/// What a read is answered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The projects.
+    Projects,
+    /// The chats with their branches and messages, and how many chats a project has.
+    Chats,
+    /// The runs.
+    Runs,
+    /// The message index.
+    Search,
+}
+
+impl Source {
+    /// All of them.
+    pub const ALL: [Source; 4] = [Source::Projects, Source::Chats, Source::Runs, Source::Search];
+
+    /// The name of the projection.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Projects => ProjectModel::NAME,
+            Source::Chats => ChatModel::NAME,
+            Source::Runs => RunModel::NAME,
+            Source::Search => search::NAME,
+        }
+    }
+}
+
 /// Where a projection stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectionStatus {
@@ -110,10 +138,22 @@ impl Projections {
     ///
     /// [`WaitError`], if one has stopped before it or the time is over.
     pub async fn reach(&self, position: Position) -> Result<(), WaitError> {
+        self.reach_in(&Source::ALL, position).await
+    }
+
+    /// Waits until these projections have applied `position`: one that a read doesn't use neither
+    /// delays nor fails it.
+    ///
+    /// # Errors
+    ///
+    /// [`WaitError`], if one of them has stopped before it or the time is over.
+    pub async fn reach_in(&self, sources: &[Source], position: Position) -> Result<(), WaitError> {
         let deadline = Instant::now() + self.options.wait;
         let watches: Vec<_> = {
             let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
-            followers.iter().map(|follower| (follower.name, follower.watch())).collect()
+            let used = |name| sources.iter().any(|source| source.name() == name);
+            let used = followers.iter().filter(|follower| used(follower.name));
+            used.map(|follower| (follower.name, follower.watch())).collect()
         };
         for (projection, mut progress) in watches {
             let enough = |now: &Progress| now.position >= position || now.stopped.is_some();
@@ -314,13 +354,6 @@ impl Projections {
             .into_iter()
             .flat_map(|store| store.dump())
             .collect()
-    }
-
-    /// A watch of where one projection is.
-    #[allow(clippy::unwrap_used)]
-    pub(crate) fn watch(&self, name: &str) -> tokio::sync::watch::Receiver<Progress> {
-        let followers = self.followers.lock().unwrap();
-        followers.iter().find(|it| it.name == name).unwrap().watch()
     }
 }
 

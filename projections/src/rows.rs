@@ -201,9 +201,7 @@ pub struct CurrentCall {
 /// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunStatus {
-    /// It was started, and nothing was asked yet.
-    Queued,
-    /// It is going.
+    /// It is going: a run exists from the start of its turn.
     Running,
     /// The model asked for nothing more.
     Completed,
@@ -243,6 +241,6 @@ impl BranchRow {
 impl RunStatus {
     /// Whether the run has come to rest: nothing is left to do for it.
     pub fn is_at_rest(&self) -> bool {
-        !matches!(self, RunStatus::Queued | RunStatus::Running)
+        *self != RunStatus::Running
     }
 }

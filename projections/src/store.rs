@@ -1,6 +1,7 @@
 //! Rows in a sled tree, committed in one batch with the position that they describe.
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::collections::HashMap;
 
 use scripta_events::{LogId, Position};
 use serde::de::DeserializeOwned;
@@ -31,12 +32,34 @@ struct Checkpoint {
 }
 
 /// Changes that are not in the tree yet; reads see them.
+///
+/// Rows stay decoded until the batch is committed: event after event changes the same few, and
+/// only their last form is written.
 pub(crate) struct Batch<'a> {
     store: &'a Store,
     /// Whole events.
-    done: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    done: HashMap<Vec<u8>, Change>,
     /// The event that is being applied.
-    pending: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    pending: HashMap<Vec<u8>, Change>,
+}
+
+enum Change {
+    /// A row where the tree has none: taken back, it leaves nothing to do.
+    Added(Box<dyn Row>),
+    /// A row where the tree may have one.
+    Set(Box<dyn Row>),
+    Removed,
+}
+
+/// A row that is not encoded yet.
+trait Row: Any {
+    fn encode(&self, store: &Store) -> Result<Vec<u8>, QueryError>;
+}
+
+impl<T: Serialize + 'static> Row for T {
+    fn encode(&self, store: &Store) -> Result<Vec<u8>, QueryError> {
+        store.encode(self)
+    }
 }
 
 impl Store {
@@ -116,7 +139,7 @@ impl Store {
 
     /// Begins a batch of changes.
     pub(crate) fn batch(&self) -> Batch<'_> {
-        Batch { store: self, done: BTreeMap::new(), pending: BTreeMap::new() }
+        Batch { store: self, done: HashMap::new(), pending: HashMap::new() }
     }
 
     /// Puts everything on the disk.
@@ -168,43 +191,141 @@ impl Store {
 
 impl Batch<'_> {
     /// The row at a key, as this batch leaves it.
-    pub(crate) fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, QueryError> {
+    pub(crate) fn get<T>(&self, key: &[u8]) -> Result<Option<T>, QueryError>
+    where
+        T: DeserializeOwned + Clone + 'static,
+    {
         match self.pending.get(key).or_else(|| self.done.get(key)) {
-            Some(Some(bytes)) => self.store.decode(bytes).map(Some),
-            Some(None) => Ok(None),
+            Some(Change::Added(row) | Change::Set(row)) => {
+                let row: &dyn Any = &**row;
+                let row = row.downcast_ref::<T>().cloned();
+                row.map(Some).ok_or_else(|| self.store.malformed("it is of another kind"))
+            }
+            Some(Change::Removed) => Ok(None),
             None => self.store.get(key),
         }
     }
 
     /// Sets the row at a key.
-    pub(crate) fn put<T: Serialize>(&mut self, key: Vec<u8>, row: &T) -> Result<(), QueryError> {
-        let bytes = self.store.encode(row)?;
-        self.pending.insert(key, Some(bytes));
-        Ok(())
+    pub(crate) fn put<T: Serialize + 'static>(&mut self, key: Vec<u8>, row: T) {
+        self.pending.insert(key, Change::Set(Box::new(row)));
+    }
+
+    /// Sets the row at a key that has none.
+    pub(crate) fn add<T: Serialize + 'static>(&mut self, key: Vec<u8>, row: T) {
+        self.pending.insert(key, Change::Added(Box::new(row)));
     }
 
     /// Removes the row at a key, if there is one.
     pub(crate) fn remove(&mut self, key: Vec<u8>) {
-        self.pending.insert(key, None);
+        self.pending.insert(key, Change::Removed);
     }
 
     /// Keeps the changes since the last call.
     pub(crate) fn keep(&mut self) {
-        self.done.append(&mut self.pending);
+        for (key, change) in self.pending.drain() {
+            match (self.done.get(&key), change) {
+                (Some(Change::Added(_)), Change::Removed) => drop(self.done.remove(&key)),
+                // Whether the tree has a row there is known from the first change alone.
+                (Some(Change::Added(_)), Change::Set(row)) => {
+                    self.done.insert(key, Change::Added(row));
+                }
+                (Some(_), Change::Added(row)) => {
+                    self.done.insert(key, Change::Set(row));
+                }
+                (_, change) => drop(self.done.insert(key, change)),
+            }
+        }
     }
 
     /// Writes what was kept, and the position with it, or nothing.
     pub(crate) fn commit(self, log: LogId, position: Position) -> Result<(), QueryError> {
         let store = self.store;
         let mut batch = sled::Batch::default();
-        for (key, row) in self.done {
-            match row {
-                Some(bytes) => batch.insert(key, bytes),
-                None => batch.remove(key),
+        for (key, change) in self.done {
+            match change {
+                Change::Added(row) | Change::Set(row) => batch.insert(key, row.encode(store)?),
+                Change::Removed => batch.remove(key),
             }
         }
         let checkpoint = Checkpoint { version: store.version, log, position };
         batch.insert(CHECKPOINT, store.encode(&checkpoint)?);
         store.tree.apply_batch(batch).map_err(|source| store.failed(source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn store() -> Store {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        Store::open(&db, "test", 1, LogId(Uuid::nil()), Position::START).unwrap().0
+    }
+
+    fn commit(batch: Batch<'_>) {
+        batch.commit(LogId(Uuid::nil()), Position(1)).unwrap();
+    }
+
+    fn row(store: &Store, key: &[u8]) -> Option<u64> {
+        store.get(key).unwrap()
+    }
+
+    #[test]
+    fn a_batch_writes_what_it_came_to_and_nothing_of_a_failed_event() {
+        let store = store();
+        let mut batch = store.batch();
+        batch.add(b"a".to_vec(), 1_u64);
+        batch.add(b"b".to_vec(), 1_u64);
+        batch.put(b"c".to_vec(), 1_u64);
+        batch.keep();
+        assert_eq!(batch.get::<u64>(b"a").unwrap(), Some(1));
+        assert_eq!(row(&store, b"a"), None);
+        batch.put(b"a".to_vec(), 2_u64);
+        batch.remove(b"b".to_vec());
+        batch.keep();
+        batch.put(b"a".to_vec(), 3_u64);
+        batch.put(b"d".to_vec(), 3_u64);
+        assert_eq!(batch.get::<u64>(b"a").unwrap(), Some(3));
+        // The event was not kept.
+        commit(batch);
+        assert_eq!(
+            [b"a", b"b", b"c", b"d"].map(|key| row(&store, key)),
+            [Some(2), None, Some(1), None]
+        );
+    }
+
+    #[test]
+    fn a_row_that_the_tree_has_is_gone_after_it_is_removed_and_added_and_removed_again() {
+        let store = store();
+        let mut batch = store.batch();
+        batch.add(b"a".to_vec(), 1_u64);
+        batch.keep();
+        commit(batch);
+        let mut batch = store.batch();
+        batch.remove(b"a".to_vec());
+        batch.keep();
+        assert_eq!(batch.get::<u64>(b"a").unwrap(), None);
+        batch.add(b"a".to_vec(), 2_u64);
+        batch.keep();
+        batch.remove(b"a".to_vec());
+        batch.keep();
+        commit(batch);
+        assert_eq!(row(&store, b"a"), None);
+    }
+
+    #[test]
+    fn damage_that_a_read_meets_says_what_to_do() {
+        let store = store();
+        for bytes in [&b""[..], b"\x01\0\0\0", b"\x02\0\0\0\x05", b"\x01\0\0\0\x05\x05"] {
+            store.tree.insert(b"a", bytes).unwrap();
+            let error = store.get::<u64>(b"a").unwrap_err().to_string();
+            assert!(error.contains("the test projection is malformed"), "{error}");
+            assert!(error.contains("delete the folder projections"), "{error}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 use scripta_events::domain::*;
 
 use crate::testing::{History, message};
-use crate::{BranchStatus, PauseReason, Projections, RunStatus, SearchQuery, WaitError};
+use crate::{BranchStatus, PauseReason, Projections, RunStatus, SearchQuery, Source, WaitError};
 
 async fn caught_up(history: &History, projections: &Projections) {
     projections.reach(history.head()).await.unwrap();
@@ -273,14 +273,12 @@ async fn an_event_that_is_not_known_stops_its_projection_alone() {
     };
     assert_eq!(reached, before);
     assert!(reason.contains("0x7fff") && reason.contains("position 4"), "{reason}");
+    // Reads of the others wait for the others only.
+    let others = [Source::Projects, Source::Chats, Source::Search];
+    projections.reach_in(&others, history.head()).await.unwrap();
     for status in projections.status() {
         assert_eq!(status.stopped.is_some(), status.name == "runs", "{status:?}");
     }
-    // The others are not held up; their own positions say so.
-    let mut search = projections.watch("search");
-    search.wait_for(|now| now.position == history.head()).await.unwrap();
-    let mut chats = projections.watch("chats");
-    chats.wait_for(|now| now.position == history.head()).await.unwrap();
     assert_eq!(projections.chain_length(chat.first_branch()).unwrap(), 1);
     let page = projections.search(&SearchQuery::text("goes on"), None, 10).unwrap();
     assert_eq!(page.hits.len(), 1);

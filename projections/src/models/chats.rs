@@ -18,7 +18,7 @@ use super::keys::Key;
 use super::{Model, inconsistent};
 use crate::follower::ApplyError;
 use crate::store::Batch;
-use crate::{BranchRow, BranchStatus, ChatRow, MessageRow, QueryError};
+use crate::{BranchRow, BranchStatus, ChatRow, MessageRow};
 
 /// `c` chat -> [`ChatRow`].
 fn chat_key(id: ChatId) -> Vec<u8> {
@@ -93,7 +93,7 @@ impl Model for ChatModel {
 
 fn apply_chat(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
     match codec::decode(event)? {
-        ChatEvent::ChatCreated(created) => Ok(create_chat(batch, event, created)?),
+        ChatEvent::ChatCreated(created) => create_chat(batch, event, created),
         ChatEvent::ChatRenamed(renamed) => change_chat(batch, event, event.stream.id, |row| {
             row.title = renamed.title;
             row.revision = row.revision.saturating_add(1);
@@ -108,7 +108,7 @@ fn create_chat(
     batch: &mut Batch<'_>,
     event: &Recorded,
     created: ChatCreated,
-) -> Result<(), QueryError> {
+) -> Result<(), ApplyError> {
     let row = ChatRow {
         id: created.chat,
         project: created.project,
@@ -125,13 +125,13 @@ fn create_chat(
         position: event.position,
     };
     for key in activity_keys(&row) {
-        batch.put(key, &())?;
+        batch.add(key, ());
     }
     let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
-    batch.put(total_key(row.project), &total.saturating_add(1))?;
-    batch.put(chat_key(row.id), &row)?;
-    let first = new_branch(event, row.id.first_branch(), row.id, row.project);
-    open_branch(batch, event, &first)
+    batch.put(total_key(row.project), total.saturating_add(1));
+    open_branch(batch, event, new_branch(event, row.id.first_branch(), row.id, row.project));
+    batch.put(chat_key(row.id), row);
+    Ok(())
 }
 
 fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
@@ -143,11 +143,11 @@ fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyErro
         (_, None) => return Err(inconsistent(event, format!("branch {id} was never opened"))),
     };
     let (decoded, row) = decoded;
-    let change = Change { event, row };
+    let change = Change { event, waited: waits(&row), row };
     match decoded {
         // Handled before a row is needed.
         BranchEvent::BranchOpened(_) => Ok(()),
-        BranchEvent::MessageQueued(queued) => change.queue(batch, &queued.message),
+        BranchEvent::MessageQueued(queued) => change.queue(batch, queued.message),
         BranchEvent::MessageAppended(appended) => change.append(batch, appended.message),
         BranchEvent::TurnStarted(started) => change.start_turn(batch, started.run, started.message),
         BranchEvent::TurnEnded(ended) => change.end_turn(batch, ended.run, ended.outcome),
@@ -165,7 +165,7 @@ fn open(
         (None, Some(mut row)) if row.own == 0 && row.fork.is_none() => {
             row.title = opened.title;
             row.position = event.position;
-            batch.put(branch_key(row.id), &row)?;
+            batch.put(branch_key(row.id), row);
             change_chat(batch, event, event.stream.root.0, |_| {})
         }
         (_, Some(row)) => Err(inconsistent(event, format!("branch {} is opened again", row.id))),
@@ -177,7 +177,7 @@ fn open(
                 row.inherited = inherited(batch, event, &fork)?;
                 row.head = fork.after;
             }
-            open_branch(batch, event, &row)?;
+            open_branch(batch, event, row);
             change_chat(batch, event, event.stream.root.0, |chat| {
                 chat.branches = chat.branches.saturating_add(1);
             })
@@ -221,9 +221,9 @@ fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) 
     }
 }
 
-fn open_branch(batch: &mut Batch<'_>, event: &Recorded, row: &BranchRow) -> Result<(), QueryError> {
-    batch.put(opened_key(row.chat, event.position), &row.id)?;
-    batch.put(branch_key(row.id), row)
+fn open_branch(batch: &mut Batch<'_>, event: &Recorded, row: BranchRow) {
+    batch.put(opened_key(row.chat, event.position), row.id);
+    batch.put(branch_key(row.id), row);
 }
 
 /// Changes the row of a chat, and its place in the listings if its activity moved.
@@ -237,32 +237,34 @@ fn change_chat(
     let Some(mut row) = batch.get::<ChatRow>(&chat_key(id))? else {
         return Err(inconsistent(event, format!("chat {id} was never made")));
     };
-    let before = activity_keys(&row);
+    let before = row.last_activity;
     change(&mut row);
     row.position = event.position;
-    let after = activity_keys(&row);
-    if before != after {
-        before.into_iter().for_each(|key| batch.remove(key));
-        for key in after {
-            batch.put(key, &())?;
-        }
+    if row.last_activity != before {
+        let after = std::mem::replace(&mut row.last_activity, before);
+        activity_keys(&row).into_iter().for_each(|key| batch.remove(key));
+        row.last_activity = after;
+        activity_keys(&row).into_iter().for_each(|key| batch.add(key, ()));
     }
-    Ok(batch.put(chat_key(id), &row)?)
+    batch.put(chat_key(id), row);
+    Ok(())
 }
 
 /// A change of a branch by one event.
 struct Change<'a> {
     event: &'a Recorded,
     row: BranchRow,
+    /// Whether a restart would have woken it before this event.
+    waited: bool,
 }
 
 impl Change<'_> {
-    fn queue(mut self, batch: &mut Batch<'_>, message: &Message) -> Result<(), ApplyError> {
+    fn queue(mut self, batch: &mut Batch<'_>, message: Message) -> Result<(), ApplyError> {
         if !self.row.queue.contains(&message.id) {
             self.row.queue.push(message.id);
         }
-        batch.put(queued_key(self.row.id, message.id), message)?;
-        let time = self.activity(message);
+        let time = self.activity(&message);
+        batch.put(queued_key(self.row.id, message.id), message);
         self.row.last_activity = self.row.last_activity.max(time);
         self.finish(batch, |chat| chat.last_activity = chat.last_activity.max(time))
     }
@@ -284,9 +286,10 @@ impl Change<'_> {
             position: self.event.position,
             message,
         };
-        batch.put(message_key(row.id, row.own), &stored)?;
-        batch.put(place_key(id), &Place { branch: row.id, number: row.own })?;
+        let message_key = message_key(row.id, row.own);
+        batch.put(place_key(id), Place { branch: row.id, number: row.own });
         let time = self.activity(&stored.message);
+        batch.put(message_key, stored);
         let row = &mut self.row;
         row.last_activity = moved(row.own == 1, row.last_activity, time);
         self.finish(batch, |chat| {
@@ -336,14 +339,19 @@ impl Change<'_> {
         let row = &mut self.row;
         row.position = self.event.position;
         let waiting = waiting_key(row.chat, row.id);
-        if row.status() == BranchStatus::Idle && !row.queue.is_empty() {
-            batch.put(waiting, &())?;
-        } else {
-            batch.remove(waiting);
+        match (self.waited, waits(row)) {
+            (false, true) => batch.add(waiting, ()),
+            (true, false) => batch.remove(waiting),
+            (true, true) | (false, false) => {}
         }
-        batch.put(branch_key(row.id), row)?;
+        batch.put(branch_key(row.id), self.row);
         change_chat(batch, self.event, self.event.stream.root.0, change)
     }
+}
+
+/// Whether it is idle with a queue, so that a restart has to wake it.
+fn waits(row: &BranchRow) -> bool {
+    !row.queue.is_empty() && row.status() == BranchStatus::Idle
 }
 
 /// The activity after a message: the first one's time stands for itself, so that an imported

@@ -6,13 +6,18 @@ use uuid::Uuid;
 /// The length of an id in a key, in bytes.
 pub(super) const ID: usize = 16;
 
+/// Room for the longest key but a name's, in bytes: a kind, two ids and a number.
+const CAPACITY: usize = 1 + 2 * ID + 8;
+
 /// A key that is being put together.
 pub(super) struct Key(Vec<u8>);
 
 impl Key {
     /// A key of rows of one kind.
     pub(super) fn of(kind: u8) -> Key {
-        Key(vec![kind])
+        let mut bytes = Vec::with_capacity(CAPACITY);
+        bytes.push(kind);
+        Key(bytes)
     }
 
     pub(super) fn id(mut self, id: Uuid) -> Key {

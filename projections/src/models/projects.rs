@@ -32,16 +32,13 @@ impl Model for ProjectModel {
             return Ok(());
         }
         match codec::decode(event)? {
-            ProjectEvent::ProjectCreated(created) => Ok(create(batch, event, created)?),
+            ProjectEvent::ProjectCreated(created) => create(batch, event, created),
         }
+        Ok(())
     }
 }
 
-fn create(
-    batch: &mut Batch<'_>,
-    event: &Recorded,
-    created: ProjectCreated,
-) -> Result<(), QueryError> {
+fn create(batch: &mut Batch<'_>, event: &Recorded, created: ProjectCreated) {
     let id = created.project;
     let row = ProjectRow {
         id,
@@ -53,8 +50,8 @@ fn create(
         last_activity: event.time,
         position: event.position,
     };
-    batch.put(name_key(&row.name, id), &())?;
-    batch.put(row_key(id), &row)
+    batch.add(name_key(&row.name, id), ());
+    batch.put(row_key(id), row);
 }
 
 /// Reads of the rows.

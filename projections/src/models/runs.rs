@@ -39,7 +39,7 @@ pub(crate) struct RunModel;
 
 impl Model for RunModel {
     const NAME: &'static str = "runs";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         if event.stream.category != RUN {
@@ -47,7 +47,10 @@ impl Model for RunModel {
         }
         let id = RunId(event.stream.id);
         let decoded = match codec::decode(event)? {
-            RunEvent::RunStarted(started) => return Ok(start(batch, event, started)?),
+            RunEvent::RunStarted(started) => {
+                start(batch, event, started);
+                return Ok(());
+            }
             other => other,
         };
         let Some(mut row) = batch.get::<RunRow>(&row_key(id))? else {
@@ -61,11 +64,12 @@ impl Model for RunModel {
             row.call = None;
             batch.remove(unfinished_key(row.chat, id));
         }
-        Ok(batch.put(row_key(id), &row)?)
+        batch.put(row_key(id), row);
+        Ok(())
     }
 }
 
-fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) -> Result<(), QueryError> {
+fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) {
     let row = RunRow {
         id: started.run,
         project: started.project,
@@ -75,7 +79,7 @@ fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) -> Result
         connection: started.connection,
         model: started.model,
         submitter: started.submitter,
-        status: RunStatus::Queued,
+        status: RunStatus::Running,
         tools: 0,
         step: 0,
         calls: 0,
@@ -90,22 +94,18 @@ fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) -> Result
         position: event.position,
     };
     for key in listing_keys(&row) {
-        batch.put(key, &())?;
+        batch.add(key, ());
     }
-    batch.put(unfinished_key(row.chat, row.id), &())?;
-    batch.put(row_key(row.id), &row)
+    batch.add(unfinished_key(row.chat, row.id), ());
+    batch.put(row_key(row.id), row);
 }
 
 fn evolve(row: &mut RunRow, event: RunEvent) {
     match event {
         // Handled before a row exists.
         RunEvent::RunStarted(_) => {}
-        RunEvent::ToolsetRecorded(toolset) => {
-            row.status = RunStatus::Running;
-            row.tools = toolset.tools.len() as u64;
-        }
+        RunEvent::ToolsetRecorded(toolset) => row.tools = toolset.tools.len() as u64,
         RunEvent::ModelStepStarted(started) => {
-            row.status = RunStatus::Running;
             row.step = started.step;
             (row.calls, row.calls_finished) = (0, 0);
             row.step_calls = Vec::new();

@@ -1,6 +1,5 @@
 //! The index on disk: its fields, how it is opened, and how a commit carries its position.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use scripta_events::domain::Role;
@@ -18,7 +17,7 @@ use tantivy::{
 
 use super::entry::{Entry, key_bytes};
 use super::fold;
-use super::need::{Need, trigrams};
+use super::need::{Need, Trigram, trigrams};
 use crate::OpenError;
 use crate::projections::set_aside;
 
@@ -168,8 +167,9 @@ impl Fields {
         document.add_bytes(self.key, &key_bytes(&entry.key));
         document.add_bytes(self.branch, entry.branch.0.as_bytes());
         document.add_u64(self.role, role_code(entry.role));
-        let mut found = BTreeSet::new();
-        entry.texts.iter().for_each(|text| trigrams(text, &mut found));
+        let mut found: Vec<Trigram> = entry.texts.iter().flat_map(|text| trigrams(text)).collect();
+        found.sort_unstable();
+        found.dedup();
         found.into_iter().for_each(|trigram| document.add_u64(self.trigram, trigram));
         document.add_bytes(self.entry, &entry.to_bytes()?);
         Ok(document)

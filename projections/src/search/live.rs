@@ -18,15 +18,16 @@ use super::entry::Entry;
 use super::index::{Fields, Opened, open, payload};
 use crate::OpenError;
 
-/// The entries after which the tail is committed: a commit of this many takes some 100 ms, and a
-/// search reads as many in about a millisecond.
-const COMMIT_ENTRIES: usize = 2_000;
+/// The entries after which the tail is committed: a commit has costs of its own, which this many
+/// share, and takes some 300 ms; a search reads as many in a few milliseconds. Only a rebuild or an
+/// import brings so many within [`COMMIT_AFTER`].
+const COMMIT_ENTRIES: usize = 8_000;
 
 /// How long an entry waits in the tail, at most, before a commit begins.
 const COMMIT_AFTER: Duration = Duration::from_millis(500);
 
 /// The most entries in the tail; then the follower waits for the commit.
-const MAX_TAIL_ENTRIES: usize = 8_192;
+const MAX_TAIL_ENTRIES: usize = 16_384;
 
 /// The most text in the tail, in bytes; one entry may go beyond it.
 const MAX_TAIL_BYTES: usize = 32 * 1024 * 1024;

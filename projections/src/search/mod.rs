@@ -25,6 +25,7 @@ use scripta_events::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::error::REBUILD;
 use crate::models::{Chats, Projects};
 use crate::{OpenError, QueryError};
 
@@ -179,7 +180,7 @@ pub enum SearchError {
         branch: BranchId,
     },
     /// The index could not be read.
-    #[error("the message index can't be read: {reason}")]
+    #[error("the message index can't be read: {reason}; {REBUILD}")]
     Index {
         /// What it says.
         reason: String,
@@ -292,6 +293,8 @@ fn hit(
     chats: &Chats,
 ) -> Result<Hit, QueryError> {
     let SearchKey { project, chat, .. } = entry.key;
+    // The read models may be a moment behind the index: such a message is after the position that
+    // the caller waited for, and has no names yet.
     Ok(Hit {
         key: entry.key,
         project,

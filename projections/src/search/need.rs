@@ -40,16 +40,14 @@ pub(super) fn need(pattern: &Hir) -> Need {
     analyse(pattern).need().weakened(&mut left)
 }
 
-/// The trigrams of a text.
-pub(super) fn trigrams(text: &str, into: &mut BTreeSet<Trigram>) {
-    let mut window = 0_u64;
-    for (index, character) in text.chars().map(fold).enumerate() {
+/// The trigrams of a text, in its order, as often as they are there.
+pub(super) fn trigrams(text: &str) -> impl Iterator<Item = Trigram> {
+    let windows = text.chars().map(fold).scan(0_u64, |window, character| {
         // 21 bits hold any character.
-        window = ((window << 21) | u64::from(u32::from(character))) & ((1 << 63) - 1);
-        if index >= 2 {
-            into.insert(window);
-        }
-    }
+        *window = ((*window << 21) | u64::from(u32::from(character))) & ((1 << 63) - 1);
+        Some(*window)
+    });
+    windows.skip(2)
 }
 
 /// What is known of a part of a pattern.
@@ -185,8 +183,7 @@ impl Part {
             Part::Texts(texts) => any(texts
                 .iter()
                 .map(|text| {
-                    let mut found = BTreeSet::new();
-                    trigrams(text, &mut found);
+                    let found: BTreeSet<Trigram> = trigrams(text).collect();
                     if found.is_empty() { Need::Nothing } else { Need::Trigrams(found) }
                 })
                 .collect()),
@@ -264,9 +261,7 @@ mod tests {
     }
 
     fn met(pattern: &str, text: &str) -> bool {
-        let mut found = BTreeSet::new();
-        trigrams(text, &mut found);
-        of(pattern).is_met_by(&found)
+        of(pattern).is_met_by(&trigrams(text).collect())
     }
 
     #[test]
