@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use scripta_events::Position;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
-use scripta_projections::{BranchRow, ChatRow, Projections, QueryError, WaitError};
+use scripta_projections::{
+    BranchRow, ChatRow, Projections, QueryError, REBUILD, Source, WaitError,
+};
 use thiserror::Error;
 use tokio::task::JoinError;
 use uuid::Uuid;
@@ -29,7 +31,7 @@ pub(crate) enum ScopeError {
     #[error(transparent)]
     Query(#[from] QueryError),
     /// The thread that looked it up ended.
-    #[error("the lookup broke off; try again")]
+    #[error("the lookup broke off; try again, and if it breaks off again, {REBUILD}")]
     Broken(#[from] JoinError),
 }
 
@@ -39,18 +41,18 @@ pub(crate) async fn branch(
     chat: Option<ChatId>,
     id: BranchId,
 ) -> Result<BranchRow, ScopeError> {
-    let found = settled(app, move |projections| branch_in(projections, chat, id)).await;
+    let found = look_up(app, move |projections| branch_in(projections, chat, id)).await;
     match found {
         Err(ScopeError::NotFound { .. }) => {}
         found => return found,
     }
     // It may have been opened a moment ago: a read sees every acknowledged write.
-    app.reached().await?;
-    settled(app, move |projections| branch_in(projections, chat, id)).await
+    app.reached(&[Source::Chats]).await?;
+    look_up(app, move |projections| branch_in(projections, chat, id)).await
 }
 
 /// Runs a lookup on a thread that may block.
-pub(crate) async fn settled<T: Send + 'static, E: From<JoinError> + Send + 'static>(
+pub(crate) async fn look_up<T: Send + 'static, E: From<JoinError> + Send + 'static>(
     app: &App,
     lookup: impl FnOnce(&Projections) -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
@@ -122,11 +124,11 @@ pub(crate) fn check(
 }
 
 impl App {
-    /// Waits until reads see everything that was acknowledged before this call, and says up to
-    /// where that is.
-    pub(crate) async fn reached(&self) -> Result<Position, WaitError> {
+    /// Waits until reads from these see everything that was acknowledged before this call, and
+    /// says up to where that is.
+    pub(crate) async fn reached(&self, sources: &[Source]) -> Result<Position, WaitError> {
         let head = *self.log.head().borrow();
-        self.projections.reach(head).await?;
+        self.projections.reach_in(sources, head).await?;
         Ok(head)
     }
 }

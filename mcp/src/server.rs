@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, DiscoverResult, ErrorData, Extensions,
     Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
     Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use rmcp::{ServerHandler, model};
 use scripta_actors::Handle;
 use scripta_events::log::EventLog;
 use scripta_projections::Projections;
@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::pages::{CursorKey, KeptLists};
 use crate::tools::{self, TOOLS};
-use crate::{Caller, Role, result};
+use crate::{Caller, result};
 
 /// The name that the server gives itself, and that runs know it by.
 pub const SERVER_NAME: &str = "app";
@@ -149,7 +149,7 @@ impl ServerHandler for AppServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name, Role::Admin).map(|definition| definition.tool.clone())
+        tools::find(name).map(|definition| definition.tool.clone())
     }
 
     async fn call_tool(
@@ -157,7 +157,7 @@ impl ServerHandler for AppServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(definition) = tools::find(&request.name, Role::Admin) else {
+        let Some(definition) = tools::find(&request.name) else {
             return Err(unknown_tool(&request.name));
         };
         let Some(caller) = self.caller(&context) else {
@@ -185,5 +185,5 @@ impl ServerHandler for AppServer {
 fn unknown_tool(name: &str) -> ErrorData {
     let names: Vec<&str> = TOOLS.iter().map(|definition| &*definition.tool.name).collect();
     let text = format!("there is no tool {name}; there are {}", names.join(", "));
-    model::ErrorData::invalid_params(text, None)
+    ErrorData::invalid_params(text, None)
 }

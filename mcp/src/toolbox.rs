@@ -21,7 +21,7 @@ use scripta_events::domain::ToolsetTool;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::App;
-use crate::tools::TOOLS;
+use crate::tools;
 use crate::{AppServer, Caller, RunScope, SERVER_NAME};
 
 /// How many messages wait between the two ends of a session: calls of a run come one after the
@@ -127,8 +127,7 @@ impl ToolSession for Session {
 /// What to call, or why it is not called.
 fn prepare(request: &ToolRequest) -> Result<CallToolRequestParams, String> {
     let ToolRequest { server, tool, arguments, .. } = request;
-    let known = TOOLS.iter().find(|definition| definition.tool.name == tool.as_str());
-    let Some(definition) = known.filter(|_| server == SERVER_NAME) else {
+    let Some(definition) = tools::find(tool).filter(|_| server == SERVER_NAME) else {
         return Err(format!("There is no tool {tool} of a server {server} here; use one of yours"));
     };
     if !definition.is_read_only() {

@@ -54,6 +54,18 @@ pub(crate) fn typed<T: DeserializeOwned>(arguments: Value) -> Result<T, Argument
     })
 }
 
+/// An argument that the operation's [`Shape`] requires.
+pub(crate) fn required<T>(
+    value: Option<T>,
+    operation: &'static str,
+    name: &'static str,
+) -> Result<T, ArgumentError> {
+    value.ok_or_else(|| ArgumentError::Missing {
+        operation: operation.to_owned(),
+        names: vec![name.to_owned()],
+    })
+}
+
 /// Names in a sentence: `` `a`, `b` and `c` ``.
 fn list(names: &[String]) -> String {
     joined(names, "and")

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
 use rmcp::model::JsonObject;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -38,14 +38,31 @@ pub(crate) fn output_schema<T: JsonSchema>() -> Arc<JsonObject> {
 }
 
 impl InputSchema {
-    /// Checks names and values; which of them belong together is for [`Shape`](super::Shape).
-    pub(crate) fn check(&self, tool: &str, arguments: &Value) -> Result<(), ArgumentError> {
+    /// Checks names and values, and gives the arguments back with whole numbers written as such;
+    /// which of them belong together is for [`Shape`](super::Shape).
+    pub(crate) fn check(
+        &self,
+        tool: &str,
+        mut arguments: JsonObject,
+    ) -> Result<JsonObject, ArgumentError> {
+        arguments.values_mut().for_each(write_whole);
+        let arguments = Value::Object(arguments);
         let validator = self.validator.as_ref().map_err(|reason| ArgumentError::Schema {
             tool: tool.to_owned(),
             reason: reason.clone(),
         })?;
-        let Some(error) = validator.iter_errors(arguments).next() else { return Ok(()) };
-        Err(match error.kind() {
+        if let Some(error) = validator.iter_errors(&arguments).next() {
+            return Err(self.refusal(tool, &error));
+        }
+        match arguments {
+            Value::Object(arguments) => Ok(arguments),
+            // It was put into one above.
+            _ => Ok(JsonObject::new()),
+        }
+    }
+
+    fn refusal(&self, tool: &str, error: &ValidationError<'_>) -> ArgumentError {
+        match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => ArgumentError::NotOfTool {
                 tool: tool.to_owned(),
                 name: unexpected.first().cloned().unwrap_or_default(),
@@ -59,9 +76,9 @@ impl InputSchema {
             kind => {
                 let path = error.instance_path().to_string();
                 let name = path.trim_start_matches('/').to_owned();
-                ArgumentError::Invalid { name, reason: reason(kind, &error) }
+                ArgumentError::Invalid { name, reason: reason(kind, error) }
             }
-        })
+        }
     }
 
     fn properties(&self) -> Option<&JsonObject> {
@@ -81,8 +98,19 @@ impl InputSchema {
     }
 }
 
+/// Some clients write whole numbers as `1.0`, which a schema takes for an integer and the types
+/// don't.
+fn write_whole(value: &mut Value) {
+    /// Beyond this a float no longer tells which whole number was meant.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let whole = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT);
+    if let Some(number) = whole.filter(|_| value.is_f64()) {
+        *value = Value::from(number as i64);
+    }
+}
+
 /// Why a value is not what the schema says, as the rest of a sentence that its name begins.
-fn reason(kind: &ValidationErrorKind, error: &jsonschema::ValidationError<'_>) -> String {
+fn reason(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
     let shown = shown(&error.instance().to_string());
     match kind {
         ValidationErrorKind::Enum { options } => {

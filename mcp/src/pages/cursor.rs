@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::model::JsonObject;
+use scripta_projections::SearchKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -47,8 +48,8 @@ pub(crate) enum Place {
     Search {
         /// Messages after this log position are not on the listing.
         until: u64,
-        /// The key of the last match before the next page, in the search's own form.
-        after: Value,
+        /// The last match before the next page.
+        after: SearchKey,
     },
 }
 

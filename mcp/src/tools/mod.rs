@@ -93,9 +93,9 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     ]
 });
 
-/// The tool of this name, if the caller may see it.
-pub(crate) fn find(name: &str, role: Role) -> Option<&'static Definition> {
-    TOOLS.iter().find(|definition| definition.tool.name == name && definition.needs <= role)
+/// The tool of this name, whoever may see it.
+pub(crate) fn find(name: &str) -> Option<&'static Definition> {
+    TOOLS.iter().find(|definition| definition.tool.name == name)
 }
 
 impl Definition {
@@ -130,27 +130,18 @@ impl Definition {
         cancel: &CancellationToken,
     ) -> CallToolResult {
         repair(&self.input.object, &mut arguments);
-        let checked = self.check(arguments);
-        let call =
-            checked.map(|arguments| Call { app, caller, tool: &self.tool.name, arguments, cancel });
-        match (self.kind, call) {
-            (Kind::Read, Ok(call)) => result::read(read::call(call).await),
-            (Kind::Read, Err(error)) => result::read(Err(error)),
-            (Kind::Chats, Ok(call)) => result::change(chats::call(call).await),
-            (Kind::Chats, Err(error)) => result::change::<ChatView>(Err(error.into())),
-            (Kind::Runs, Ok(call)) => result::change(runs::call(call).await),
-            (Kind::Runs, Err(error)) => result::change::<TurnView>(Err(error.into())),
-            (Kind::Projects, Ok(call)) => result::change(projects::call(call).await),
-            (Kind::Projects, Err(error)) => result::change::<ProjectView>(Err(error.into())),
-        }
-    }
-
-    fn check(&self, arguments: JsonObject) -> Result<JsonObject, ArgumentError> {
-        let value = Value::Object(arguments);
-        self.input.check(&self.tool.name, &value)?;
-        match value {
-            Value::Object(arguments) => Ok(arguments),
-            _ => Ok(JsonObject::new()),
+        let tool = &*self.tool.name;
+        let arguments = match self.input.check(tool, arguments) {
+            Ok(arguments) => arguments,
+            Err(error) if self.is_read_only() => return result::read(Err(error)),
+            Err(error) => return result::change::<()>(Err(error.into())),
+        };
+        let call = Call { app, caller, tool, arguments, cancel };
+        match self.kind {
+            Kind::Read => result::read(read::call(call).await),
+            Kind::Chats => result::change(chats::call(call).await),
+            Kind::Runs => result::change(runs::call(call).await),
+            Kind::Projects => result::change(projects::call(call).await),
         }
     }
 }
@@ -192,8 +183,7 @@ mod tests {
     #[test]
     fn every_schema_can_be_checked_against() {
         for definition in TOOLS.iter() {
-            let nothing = Value::Object(JsonObject::new());
-            let told = definition.input.check(&definition.tool.name, &nothing);
+            let told = definition.input.check(&definition.tool.name, JsonObject::new());
             assert!(matches!(told, Err(ArgumentError::MissingChoice { .. })), "{told:?}");
         }
     }

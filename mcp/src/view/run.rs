@@ -1,6 +1,7 @@
 //! Runs and turns, as callers see them.
 
 use schemars::JsonSchema;
+use scripta_actors::BranchKey;
 use scripta_projections::{RunRow, RunStatus};
 use serde::Serialize;
 
@@ -88,6 +89,19 @@ pub(crate) enum RunStatusView {
     Completed,
 }
 
+impl TurnView {
+    /// A branch, with nothing said of a message or a run.
+    pub(crate) fn of(branch: BranchKey) -> TurnView {
+        TurnView {
+            chat_id: Id(branch.chat.0),
+            branch_id: Id(branch.branch.0),
+            message_id: None,
+            run_id: None,
+            run: None,
+        }
+    }
+}
+
 impl RunProgress {
     pub(crate) fn of(status: RunStatusView) -> RunProgress {
         RunProgress { status, error: None }
@@ -101,7 +115,6 @@ impl RunProgress {
 impl From<RunRow> for RunView {
     fn from(row: RunRow) -> RunView {
         let RunProgress { status, error } = match row.status {
-            RunStatus::Queued => RunProgress::of(RunStatusView::Queued),
             RunStatus::Running => RunProgress::of(RunStatusView::Running),
             RunStatus::Completed => RunProgress::of(RunStatusView::Completed),
             RunStatus::Stopped => RunProgress::of(RunStatusView::Stopped),

@@ -11,7 +11,7 @@ async fn wrong_changes_are_refused_with_a_sentence() {
     let world = world().await;
     let project = world.project("Work").await;
     let chat = world.chat(&project, "Notes").await;
-    let table = [
+    let documents = [
         ("app_projects", json!({})),
         ("app_projects", json!({ "operation": "Destroy" })),
         ("app_projects", json!({ "operation": "Delete", "projectId": project })),
@@ -30,6 +30,10 @@ async fn wrong_changes_are_refused_with_a_sentence() {
         ("app_chats", json!({ "operation": "Create", "projectId": NOBODY })),
         ("app_chats", json!({ "operation": "Create", "projectId": "Work" })),
         ("app_chats", json!({ "operation": "Create", "projectId": project, "chatId": NOBODY })),
+        (
+            "app_chats",
+            json!({ "operation": "Create", "projectId": project, "connectionId": "no-such" }),
+        ),
         ("app_chats", json!({ "operation": "Rename", "chatId": NOBODY, "title": "T" })),
         (
             "app_chats",
@@ -38,6 +42,21 @@ async fn wrong_changes_are_refused_with_a_sentence() {
             }),
         ),
         ("app_chats", json!({ "operation": "Rename", "chatId": NOBODY, "expectedRevision": -1 })),
+    ];
+    let mut told = Vec::new();
+    for (tool, arguments) in documents.into_iter().chain(wrong_runs(&chat)) {
+        let shown = arguments.to_string().replace(&project, "<project>").replace(&chat, "<chat>");
+        let shown = shown.replace(&"n".repeat(201), "nnn…");
+        let answer = world.rejected(tool, arguments).await;
+        assert_eq!(answer["status"], "Refused", "{shown}");
+        let phrase = answer["phrase"].as_str().unwrap().to_owned();
+        told.push(format!("{tool} {shown}\n  {phrase}"));
+    }
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+fn wrong_runs(chat: &str) -> Vec<(&'static str, serde_json::Value)> {
+    vec![
         ("app_runs", json!({ "operation": "Submit", "chatId": chat })),
         ("app_runs", json!({ "operation": "Submit", "text": "Hi" })),
         ("app_runs", json!({ "operation": "Submit", "text": "", "chatId": chat })),
@@ -62,17 +81,10 @@ async fn wrong_changes_are_refused_with_a_sentence() {
         ("app_runs", json!({ "operation": "Stop", "chatId": chat })),
         ("app_runs", json!({ "operation": "Stop", "branchId": NOBODY })),
         ("app_runs", json!({ "operation": "Stop", "branchId": chat, "dryRun": true })),
-    ];
-    let mut told = Vec::new();
-    for (tool, arguments) in table {
-        let shown = arguments.to_string().replace(&project, "<project>").replace(&chat, "<chat>");
-        let shown = shown.replace(&"n".repeat(201), "nnn…");
-        let answer = world.rejected(tool, arguments).await;
-        assert_eq!(answer["status"], "Refused", "{shown}");
-        let phrase = answer["phrase"].as_str().unwrap().to_owned();
-        told.push(format!("{tool} {shown}\n  {phrase}"));
-    }
-    insta::assert_snapshot!(told.join("\n"));
+        ("app_runs", json!({ "operation": "SkipFailed", "branchId": chat })),
+        ("app_runs", json!({ "operation": "SkipFailed", "chatId": chat })),
+        ("app_runs", json!({ "operation": "Resume", "branchId": chat })),
+    ]
 }
 
 #[tokio::test]
@@ -104,6 +116,7 @@ async fn wrong_reads_are_refused_with_a_sentence() {
         json!({ "resource": "Search" }),
         json!({ "resource": "Search", "query": "" }),
         json!({ "resource": "Search", "query": "a(?=b)", "isRegex": true }),
+        json!({ "resource": "Search", "query": "(?:\\w{200}){200}", "isRegex": true }),
         json!({ "resource": "Search", "query": "x", "roles": ["user"] }),
         json!({ "resource": "Search", "query": "x", "since": "yesterday" }),
         json!({ "resource": "Search", "query": "x", "chatId": NOBODY }),

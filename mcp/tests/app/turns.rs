@@ -99,7 +99,8 @@ async fn a_stop_keeps_what_there_was() {
     let stopped = world.ok("app_runs", stop.clone()).await;
     assert_eq!(
         stopped["phrase"],
-        "Stopped the turn; 1 queued message waits, and the branch is paused"
+        "Stopped the turn; 1 queued message waits; the branch is paused, since its last turn was \
+         stopped or failed: app_runs SkipFailed goes on with what is queued"
     );
     assert_eq!(stopped["document"]["run"]["status"], "Stopped");
     assert_eq!(stopped["document"]["runId"], started["document"]["runId"]);
@@ -116,9 +117,41 @@ async fn a_stop_keeps_what_there_was() {
     waiting["operationId"] = queued["document"]["messageId"].clone();
     waiting["wait"] = json!(true);
     let told = world.ok("app_runs", waiting).await;
-    assert!(told["phrase"].as_str().unwrap().contains("its branch is paused"), "{told:#}");
+    assert!(told["phrase"].as_str().unwrap().contains("the branch is paused"), "{told:#}");
     let runs = world.read(json!({ "resource": "Runs", "branchId": chat })).await;
     assert_eq!(runs["items"][0]["status"], "Stopped");
+}
+
+#[tokio::test]
+async fn skipping_a_stopped_turn_goes_on_with_the_queue() {
+    let (world, let_go, chat) = held().await;
+    world.ok("app_runs", submit(&chat, "One")).await;
+    let second = world.ok("app_runs", submit(&chat, "Two")).await;
+    let skip = |operation: uuid::Uuid| json!({ "operation": "SkipFailed", "branchId": chat, "operationId": operation });
+    // A running branch has nothing to skip, and neither has an idle one.
+    let running = call(&world.client, "app_runs", skip(uuid::Uuid::now_v7())).await;
+    assert_eq!(running.is_error, Some(true));
+    assert!(text(&running).contains("A turn is running in this branch; stop it first"));
+    world.ok("app_runs", json!({ "operation": "Stop", "branchId": chat })).await;
+    let third = world.ok("app_runs", submit(&chat, "Three")).await;
+    assert!(third["phrase"].as_str().unwrap().ends_with(
+        "behind one other message; the branch is paused, since its last turn was stopped or \
+         failed: app_runs SkipFailed goes on with what is queued"
+    ));
+
+    let operation = uuid::Uuid::now_v7();
+    let skipped = world.ok("app_runs", skip(operation)).await;
+    assert_eq!(skipped["phrase"], "Started the next turn; 1 more wait");
+    assert_eq!(skipped["document"]["messageId"], second["document"]["messageId"]);
+    assert_eq!(skipped["document"]["run"]["status"], "Running");
+    let again = world.ok("app_runs", skip(operation)).await;
+    assert_eq!((&again["replayed"], &again["document"]), (&json!(true), &skipped["document"]));
+
+    let_go.send_replace(true);
+    let last = world.submit(&chat, "Four").await;
+    assert_eq!(last["document"]["run"]["status"], "Completed");
+    let idle = world.rejected("app_runs", skip(uuid::Uuid::now_v7())).await;
+    assert_eq!(idle["phrase"], "Nothing waits in this branch; submit a message instead");
 }
 
 #[tokio::test]

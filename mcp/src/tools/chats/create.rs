@@ -4,7 +4,7 @@ use scripta_actors::{Chat, ChatCommand};
 use scripta_events::domain::{ChatId, ConnectionId, ProjectId};
 
 use super::ChatsArguments;
-use crate::arguments::Shape;
+use crate::arguments::{Shape, required};
 use crate::result::{Applied, Outcome, Rejected};
 use crate::tools::{Call, operation};
 use crate::view::ChatView;
@@ -21,8 +21,7 @@ const SHAPE: Shape = operation!(
 
 pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<ChatView> {
     let meta = call.command(&SHAPE, arguments.operation_id)?;
-    let project =
-        arguments.project_id.ok_or_else(|| Rejected::refused("Create needs `projectId`"))?;
+    let project = required(arguments.project_id, SHAPE.operation, "projectId")?;
     let command = ChatCommand::Create {
         project: ProjectId(project.0),
         title: arguments.title.unwrap_or_else(|| UNTITLED.to_owned()),

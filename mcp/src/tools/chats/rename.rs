@@ -4,7 +4,7 @@ use scripta_actors::{Chat, ChatCommand};
 use scripta_events::domain::ChatId;
 
 use super::ChatsArguments;
-use crate::arguments::Shape;
+use crate::arguments::{Shape, required};
 use crate::result::{Applied, Outcome, Rejected};
 use crate::tools::{Call, operation};
 use crate::view::ChatView;
@@ -18,12 +18,15 @@ const SHAPE: Shape = operation!(
 
 pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<ChatView> {
     let meta = call.command(&SHAPE, arguments.operation_id)?;
-    let (Some(chat), Some(title), Some(expected_revision)) =
-        (arguments.chat_id, arguments.title, arguments.expected_revision)
-    else {
-        return Err(Rejected::refused("Rename needs `chatId`, `title` and `expectedRevision`"));
+    let chat = required(arguments.chat_id, SHAPE.operation, "chatId")?;
+    let command = ChatCommand::Rename {
+        title: required(arguments.title, SHAPE.operation, "title")?,
+        expected_revision: required(
+            arguments.expected_revision,
+            SHAPE.operation,
+            "expectedRevision",
+        )?,
     };
-    let command = ChatCommand::Rename { title, expected_revision };
     let executed = call.app.handle.execute::<Chat>(ChatId(chat.0), command, meta).await;
     let done =
         executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;

@@ -4,7 +4,7 @@ use scripta_actors::{Project, ProjectCommand};
 use scripta_events::domain::ProjectId;
 
 use super::ProjectsArguments;
-use crate::arguments::Shape;
+use crate::arguments::{Shape, required};
 use crate::result::{Applied, Outcome, Rejected};
 use crate::tools::{Call, operation};
 use crate::view::ProjectView;
@@ -15,7 +15,7 @@ const SHAPE: Shape =
 pub(super) async fn run(call: &Call<'_>, arguments: ProjectsArguments) -> Outcome<ProjectView> {
     let meta = call.command(&SHAPE, arguments.operation_id)?;
     let command = ProjectCommand::Create {
-        name: arguments.name.unwrap_or_default(),
+        name: required(arguments.name, SHAPE.operation, "name")?,
         directories: arguments.directories.unwrap_or_default(),
     };
     let executed = call.app.handle.execute::<Project>(ProjectId::random(), command, meta).await;

@@ -1,7 +1,7 @@
 //! One chat with its branches, without messages.
 
 use super::{Page, ReadError, Reader};
-use crate::arguments::{ArgumentError, Shape};
+use crate::arguments::{Shape, required};
 use crate::result::Item;
 use crate::scope;
 use crate::view::ChatView;
@@ -10,10 +10,7 @@ pub(super) const SHAPE: Shape =
     Shape { operation: "Chat", required: &["chatId"], one_of: &[], optional: &[] };
 
 pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
-    let chat = reader.chat().ok_or_else(|| ArgumentError::Missing {
-        operation: SHAPE.operation.to_owned(),
-        names: vec!["chatId".to_owned()],
-    })?;
+    let chat = required(reader.chat(), SHAPE.operation, "chatId")?;
     let row = scope::chat_in(&reader.projections, None, chat)?;
     let phrase = format!("Read chat '{}'", row.title);
     let branches = reader.projections.branches(chat)?;

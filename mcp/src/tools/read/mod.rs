@@ -13,13 +13,13 @@ use std::sync::Arc;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
-use scripta_projections::{Projections, QueryError, SearchError, WaitError};
+use scripta_projections::{Projections, QueryError, REBUILD, SearchError, Source, WaitError};
 use serde::Deserialize;
 use thiserror::Error;
 use tokio::task::JoinError;
 
 use super::Call;
-use crate::arguments::{ArgumentError, typed};
+use crate::arguments::{ArgumentError, Shape, typed};
 use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
 use crate::result::{Item, PageResult};
 use crate::scope::ScopeError;
@@ -111,7 +111,7 @@ pub(crate) enum ReadError {
     Query(#[from] QueryError),
     #[error(transparent)]
     Search(#[from] SearchError),
-    #[error("the read broke off; try again")]
+    #[error("the read broke off; try again, and if it breaks off again, {REBUILD}")]
     Broken(#[from] JoinError),
     #[error("the read was cancelled")]
     Cancelled,
@@ -151,7 +151,7 @@ async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
     }
     shape(resource).check(&call.arguments)?;
     let arguments: ReadArguments = typed(call.arguments.clone().into())?;
-    let position = call.app.reached().await?.0;
+    let position = call.app.reached(sources(resource)).await?.0;
     let reader = Reader {
         projections: Arc::clone(&call.app.projections),
         lists: Arc::clone(&call.app.lists),
@@ -177,7 +177,17 @@ fn fill_in(resource: Resource, chat: ChatId, branch: BranchId, arguments: &mut J
     }
 }
 
-fn shape(resource: Resource) -> crate::arguments::Shape {
+/// What a resource is answered from, what its ids are checked against included.
+fn sources(resource: Resource) -> &'static [Source] {
+    match resource {
+        Resource::Projects | Resource::Chats => &[Source::Projects, Source::Chats],
+        Resource::Chat | Resource::Messages => &[Source::Chats],
+        Resource::Runs => &[Source::Projects, Source::Chats, Source::Runs],
+        Resource::Search => &[Source::Projects, Source::Chats, Source::Search],
+    }
+}
+
+fn shape(resource: Resource) -> Shape {
     match resource {
         Resource::Projects => projects::SHAPE,
         Resource::Chats => chats::SHAPE,

@@ -1,10 +1,9 @@
 //! Messages that match a text or a regular expression.
 
-use scripta_projections::{SearchKey, SearchQuery};
-use serde_json::Value;
+use scripta_projections::SearchQuery;
 
 use super::{Page, ReadError, Reader};
-use crate::arguments::Shape;
+use crate::arguments::{ArgumentError, Shape, required};
 use crate::pages::{CursorError, Fill, Place};
 use crate::result::Item;
 use crate::scope;
@@ -30,11 +29,11 @@ pub(super) const SHAPE: Shape = Shape {
 pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
     let (project, chat, branch) = (reader.project(), reader.chat(), reader.branch());
     scope::check(&reader.projections, project, chat, branch)?;
-    let query = query(reader);
+    let query = query(reader)?;
     // What is written after the first page was read is not on the later ones.
     let (newest, after) = match reader.place()? {
         None => (reader.position, None),
-        Some(Place::Search { until, after }) => (until, Some(key(after)?)),
+        Some(Place::Search { until, after }) => (until, Some(after)),
         Some(_) => return Err(CursorError::Forged.into()),
     };
     let found = reader.projections.search(&query, after, reader.limit())?;
@@ -52,13 +51,13 @@ pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
     let items = fill.into_items();
     let matches = if items.len() == 1 { "message" } else { "messages" };
     let phrase = format!("Found {} {matches}", items.len());
-    let next = next.and_then(|key| serde_json::to_value(key).ok());
     Ok(Page { items, next: next.map(|after| Place::Search { until: newest, after }), phrase })
 }
 
-fn query(reader: &Reader) -> SearchQuery {
+fn query(reader: &Reader) -> Result<SearchQuery, ArgumentError> {
     let arguments = &reader.arguments;
-    let mut query = SearchQuery::text(arguments.query.clone().unwrap_or_default());
+    let pattern = required(arguments.query.clone(), SHAPE.operation, "query")?;
+    let mut query = SearchQuery::text(pattern);
     query.is_regex = arguments.is_regex.unwrap_or(query.is_regex);
     query.ignore_case = arguments.ignore_case.unwrap_or(query.ignore_case);
     query.project = reader.project();
@@ -69,9 +68,5 @@ fn query(reader: &Reader) -> SearchQuery {
     }
     query.since = arguments.since.as_ref().map(Into::into);
     query.until = arguments.until.as_ref().map(Into::into);
-    query
-}
-
-fn key(value: Value) -> Result<SearchKey, CursorError> {
-    serde_json::from_value(value).map_err(|_| CursorError::Forged)
+    Ok(query)
 }

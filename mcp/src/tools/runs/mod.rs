@@ -1,11 +1,11 @@
 //! `app_runs`.
 
 mod fork;
+mod outgoing;
+mod skip_failed;
 mod stop;
 mod submit;
 mod wait;
-
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use scripta_actors::BranchKey;
@@ -22,17 +22,16 @@ use crate::scope::{self, ScopeError};
 use crate::view::{Id, IntentView, TurnView};
 
 pub(super) const DESCRIPTION: &str = "\
-Submits messages to branches of chats, which a model answers, and stops turns.\n\
+Submits messages to branches of chats, which a model answers, stops turns, and goes on after them.\n\
 Submit: text, chatId (its first branch) or branchId, mode?, intent?, wait?, waitTimeoutMs?\n\
 Submit with mode Fork: also fromMessageId?, title?; opens a new branch after that message (the head \
 unless given) and submits the text there; nothing is copied, the branches share the messages.\n\
 Stop: branchId\n\
+SkipFailed: branchId; leaves the stopped or failed turn that paused the branch as it is, and starts \
+the next queued message\n\
 A branch runs one turn at a time and queues what comes meanwhile. With `wait` the answer comes when \
 the turn has ended, or with its status of then after waitTimeoutMs; read the answer itself by \
 app_read Messages. `document` names the chat, branch, message and run, and the run's status.";
-
-/// How long a submit waits for its turn unless told.
-const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 
 /// Arguments of `app_runs`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,6 +75,7 @@ pub(crate) struct RunsArguments {
 enum Operation {
     Submit,
     Stop,
+    SkipFailed,
 }
 
 // How a submitted message joins.
@@ -92,6 +92,7 @@ pub(super) async fn call(call: Call<'_>) -> Outcome<TurnView> {
         (Operation::Submit, Mode::Enqueue) => submit::run(call, arguments).await,
         (Operation::Submit, Mode::Fork) => fork::run(call, arguments).await,
         (Operation::Stop, _) => stop::run(call, arguments).await,
+        (Operation::SkipFailed, _) => skip_failed::run(call, arguments).await,
     }
 }
 
@@ -115,23 +116,8 @@ fn not_there(error: ScopeError) -> Rejected<TurnView> {
     Rejected::refused(sentence_of(&error))
 }
 
-/// The arguments with the branch that they mean in place of the ids that name it, and without a
-/// mode that goes without saying: what is said in another way is the same operation.
-fn name_branch(call: &mut Call<'_>, key: BranchKey) {
-    call.arguments.remove("chatId");
-    call.arguments.insert("branchId".to_owned(), key.branch.to_string().into());
-    if call.arguments.get("mode").is_some_and(|mode| mode == "Enqueue") {
-        call.arguments.remove("mode");
-    }
-}
-
 /// What the operation wrote of this category: its receipt names the streams.
 fn stream_of(receipt: &Receipt, category: Category) -> Option<Uuid> {
     let mut streams = receipt.streams.iter();
     streams.find(|(stream, _)| stream.category == category).map(|(stream, _)| stream.id)
-}
-
-fn wait_of(arguments: &RunsArguments) -> Option<Duration> {
-    let wait = arguments.wait_timeout_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
-    arguments.wait.unwrap_or(false).then_some(wait)
 }

@@ -1,9 +1,9 @@
 //! Stopping a branch's turn.
 
-use scripta_actors::{BranchKey, BranchStatus};
+use scripta_actors::BranchStatus;
 use scripta_events::domain::RUN;
 
-use super::{RunsArguments, branch_of, stream_of};
+use super::{RunsArguments, branch_of, stream_of, wait};
 use crate::arguments::Shape;
 use crate::result::{Applied, Outcome, Rejected};
 use crate::tools::{Call, operation};
@@ -15,14 +15,14 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
     let meta = call.command(&SHAPE, arguments.operation_id)?;
     let key = branch_of(&call, None, arguments.branch_id).await?;
     let stopped = call.app.handle.stop_turn(key, meta).await;
-    let done = stopped.map_err(|error| Rejected::from_execute(error, |_| document(key)))?;
+    let done = stopped.map_err(|error| Rejected::from_execute(error, |_| TurnView::of(key)))?;
     let stopped = done.receipt.events > 0;
     let mut phrase =
         if stopped { "Stopped the turn" } else { "There was no turn to stop" }.to_owned();
     let waiting = done.state.queue.len();
     if waiting > 0 && matches!(done.state.status(), BranchStatus::Paused { .. }) {
         let messages = if waiting == 1 { "message waits" } else { "messages wait" };
-        phrase.push_str(&format!("; {waiting} queued {messages}, and the branch is paused"));
+        phrase.push_str(&format!("; {waiting} queued {messages}{}", wait::PAUSED));
     }
     Ok(Applied {
         replayed: done.receipt.replayed,
@@ -30,19 +30,9 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
         document: TurnView {
             run_id: stream_of(&done.receipt, RUN).map(Id),
             run: stopped.then(|| RunProgress::of(RunStatusView::Stopped)),
-            ..document(key)
+            ..TurnView::of(key)
         },
         revision: None,
         position: done.receipt.position.0,
     })
-}
-
-fn document(key: BranchKey) -> TurnView {
-    TurnView {
-        chat_id: Id(key.chat.0),
-        branch_id: Id(key.branch.0),
-        message_id: None,
-        run_id: None,
-        run: None,
-    }
 }

@@ -13,8 +13,13 @@ use crate::view::{Id, RunProgress, RunStatusView, TurnView};
 pub(super) struct Submitted {
     pub(super) branch: BranchKey,
     pub(super) message: MessageId,
-    pub(super) timeout: Duration,
+    /// `None` not to wait.
+    pub(super) wait: Option<Duration>,
 }
+
+/// How a sentence ends that tells of a queue in a paused branch.
+pub(super) const PAUSED: &str = "; the branch is paused, since its last turn was stopped or failed: \
+    app_runs SkipFailed goes on with what is queued";
 
 /// A run that waits for its own branch would wait for itself.
 pub(super) fn refuse_own_branch(call: &Call<'_>, key: BranchKey) -> Result<(), Rejected<TurnView>> {
@@ -27,14 +32,16 @@ pub(super) fn refuse_own_branch(call: &Call<'_>, key: BranchKey) -> Result<(), R
     }
 }
 
-/// Waits until the turn has ended or the time is over, and puts its status into the answer. The
-/// message is accepted either way: that a status could not be had is said, and is no refusal.
+/// Waits, where that was asked for, until the turn has ended or the time is over, and puts its
+/// status into the answer. The message is accepted either way: that a status could not be had is
+/// said, and is no refusal.
 pub(super) async fn until_ended(
     call: &Call<'_>,
     submitted: Submitted,
     mut applied: Applied<TurnView>,
 ) -> Outcome<TurnView> {
-    let Submitted { branch, message, timeout } = submitted;
+    let Submitted { branch, message, wait } = submitted;
+    let Some(timeout) = wait else { return Ok(applied) };
     let waited = call.app.handle.wait_for_turn(branch, message, timeout);
     let status = tokio::select! {
         biased;
@@ -69,9 +76,7 @@ pub(super) fn progress(status: RunStatus) -> RunProgress {
 fn phrase(status: &TurnStatus, timeout: Duration) -> String {
     let seconds = timeout.as_secs_f32();
     match &status.status {
-        RunStatus::Queued if status.paused => "Queued the message; its branch is paused, since \
-            the turn before was stopped or failed"
-            .to_owned(),
+        RunStatus::Queued if status.paused => format!("Queued the message{PAUSED}"),
         RunStatus::Queued => {
             format!("Queued the message; its turn has not started after {seconds} s")
         }
