@@ -28,6 +28,7 @@ use super::format::{
 use super::frame::{Frame, FrameCommit};
 use super::open::{judge_tail, must_be_sealed};
 use super::scan::{Ending, Progress, read_header, scan, valid_frame_after};
+use super::verify::Revisions;
 use super::{FileDisk, LOG_FOLDER, LockError, OpenError};
 use crate::log::Recorded;
 use crate::{LogId, Position, Timestamp};
@@ -232,6 +233,7 @@ struct Salvager<'a, F, T: Disk> {
     next: Position,
     chain: Chain,
     time: Timestamp,
+    revisions: Revisions,
     salvaged: Salvaged,
 }
 
@@ -268,6 +270,7 @@ impl<'a, F: DiskFile, T: Disk> Salvager<'a, F, T> {
             next: Position(1),
             chain: [0; 32],
             time: Timestamp::default(),
+            revisions: Revisions::default(),
             salvaged,
         }
     }
@@ -373,8 +376,10 @@ impl<'a, F: DiskFile, T: Disk> Salvager<'a, F, T> {
             let (mut commits, total, done) = (0, self.files.total, self.done);
             let tell = &mut *self.tell;
             let log = self.files.log;
+            let revisions = &mut self.revisions;
             let visit = &mut |frame: &Frame, held: Vec<FrameCommit>| {
                 for commit in &held {
+                    revisions.follow(commit)?;
                     commit.records(Checksums::Compare).try_for_each(|record| record.map(|_| ()))?;
                 }
                 commits += held.len() as u64;

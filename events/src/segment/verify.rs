@@ -132,7 +132,7 @@ pub fn verify_with<D: Disk>(
     let Some((last, _)) = files.last() else { return Err(VerifyError::NoLog) };
     let last = *last;
     let mut walk = Walk { log: None, expected: None, time: Timestamp::default() };
-    let revisions = HashMap::new();
+    let revisions = Revisions::default();
     let verified = Verified::NOTHING;
     let mut counter = Counter { demands, check, progress, total, revisions, verified };
     let mut end = 0;
@@ -147,12 +147,30 @@ pub fn verify_with<D: Disk>(
     Ok(verified)
 }
 
+/// The revisions that streams have reached, which each commit must continue.
+#[derive(Default)]
+pub(super) struct Revisions(HashMap<StreamId, Revision>);
+
+impl Revisions {
+    pub fn follow(&mut self, commit: &FrameCommit) -> Result<(), String> {
+        for entry in &commit.head.streams {
+            let reached = self.0.entry(entry.stream).or_default();
+            if *reached != entry.before {
+                let (stream, before) = (entry.stream, entry.before);
+                return Err(format!("stream {stream} goes on after {before}, not {reached}"));
+            }
+            *reached = Revision(reached.0 + u64::from(entry.events));
+        }
+        Ok(())
+    }
+}
+
 struct Counter<'a> {
     demands: Demands,
     check: &'a mut dyn FnMut(&Recorded) -> Result<(), String>,
     progress: &'a mut dyn FnMut(u64, u64),
     total: u64,
-    revisions: HashMap<StreamId, Revision>,
+    revisions: Revisions,
     verified: Verified,
 }
 
@@ -201,7 +219,7 @@ impl Counter<'_> {
         self.verified.segments += 1;
         self.verified.bytes += file.len().map_err(io)?;
         self.verified.events = progress.next.0.saturating_sub(1);
-        self.verified.streams = self.revisions.len() as u64;
+        self.verified.streams = self.revisions.0.len() as u64;
         self.verified.time = progress.time;
         self.verified.head_hash = progress.chain;
         self.seen_hash(&progress.chain, progress.next);
@@ -218,14 +236,7 @@ impl Counter<'_> {
     fn frame(&mut self, frame: &Frame, commits: &[FrameCommit]) -> Result<(), String> {
         self.seen_hash(&frame.header.chain, frame.header.first);
         for commit in commits {
-            for entry in &commit.head.streams {
-                let reached = self.revisions.entry(entry.stream).or_default();
-                if *reached != entry.before {
-                    let (stream, before) = (entry.stream, entry.before);
-                    return Err(format!("stream {stream} goes on after {before}, not {reached}"));
-                }
-                *reached = Revision(reached.0 + u64::from(entry.events));
-            }
+            self.revisions.follow(commit)?;
             for record in commit.records(Checksums::Compare) {
                 (self.check)(&record?.1)?;
             }

@@ -62,8 +62,9 @@ impl<D: Disk> View<D> {
         known.drain(..before);
         let Some(first) = known.pop_front() else { return Err(VerifyError::NoLog) };
         let mut walk = Walk { log: None, expected: None, time: Timestamp::default() };
-        if first > Position(1) {
-            // What this segment says of the one before it is believed.
+        if first > Position(1) && first <= after.next() {
+            // What this segment says of the one before it is believed. If none that is there
+            // begins early enough, one is missing, and entering the first says so.
             let io = |source| OpenError::Io { what: reading(first), source };
             let file = disk.open(&segment_name(first), false).map_err(io)?;
             if let Ok(header) = read_header(&file).map_err(io)? {

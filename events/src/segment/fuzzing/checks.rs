@@ -1,14 +1,17 @@
 //! What must hold of any log, however its bytes came to be.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::new_disk;
 use super::original::{OPTIONS, commit};
 use crate::log::{ReadError, Recorded};
 use crate::segment::index::{Index, MemoryIndex};
+use crate::segment::salvage::salvage_disk;
 use crate::segment::simulation::SimDisk;
 use crate::segment::store::{FrameReader, RecordReader, Store};
-use crate::segment::{OpenError, VerifyError, open, verify};
+use crate::segment::{OpenError, VerifyError, View, open, verify};
 use crate::{Position, Revision, StreamId, Timestamp};
 
 /// What is known of the log.
@@ -23,7 +26,7 @@ pub(super) enum Strictness<'a> {
     Consistent,
 }
 
-/// Verifies the log, opens it, reads it in every way, appends to it and verifies it again.
+/// Verifies the log, looks at it from beside, salvages it, opens it, reads it in every way, appends to it and verifies it again.
 pub(super) fn check_log(disk: &SimDisk, strictness: Strictness<'_>) {
     let mut seen = Vec::new();
     let verified = verify(
@@ -38,6 +41,8 @@ pub(super) fn check_log(disk: &SimDisk, strictness: Strictness<'_>) {
     if let Strictness::Whole(written) = strictness {
         assert!(verified.is_ok() && seen.len() == written.len(), "{verified:?}");
     }
+    check_view(disk, strictness, verified.is_ok().then_some(&seen));
+    check_salvage(disk, strictness, verified.is_ok().then_some(&seen));
     let index = MemoryIndex::default();
     let opened = open::open(disk.clone(), index, OPTIONS, Timestamp(3_000), &mut |_| {});
     let (mut core, opened) = match (opened, &verified) {
@@ -84,10 +89,63 @@ fn compare(events: &[Recorded], strictness: Strictness<'_>) {
         Strictness::Whole(written) => assert_eq!(events, written),
         Strictness::WrittenOnly(written) => {
             let held = written.get(..events.len());
-            assert!(held == Some(events), "what was never written is read: {events:?}");
+            let positions: Vec<u64> = events.iter().map(|event| event.position.0).collect();
+            assert!(held == Some(events), "read, and not as it was written: {positions:?}");
         }
         Strictness::Consistent => {}
     }
+}
+
+/// Reads it as a process beside the writer does; all of it, if it was `verified`.
+fn check_view(disk: &SimDisk, strictness: Strictness<'_>, verified: Option<&Vec<Recorded>>) {
+    let mut events = Vec::new();
+    let view = View::over(disk.clone(), Position::START);
+    let read = view.and_then(|mut view| {
+        view.read(&mut |event| {
+            events.push(event.clone());
+            ControlFlow::Continue(())
+        })
+    });
+    compare(&events, strictness);
+    if let Some(seen) = verified {
+        assert!(read.is_ok(), "verified but not to be looked at: {read:?}");
+        assert_eq!(&events, seen);
+    }
+}
+
+/// Salvages it: what is kept is a log, and all of it, if it was `verified`.
+fn check_salvage(disk: &SimDisk, strictness: Strictness<'_>, verified: Option<&Vec<Recorded>>) {
+    let target = new_disk();
+    let mut behind = Vec::new();
+    let salvaged = salvage_disk(
+        disk,
+        &target,
+        &mut |event: &Recorded| behind.push(event.clone()),
+        &mut |_, _| {},
+    );
+    if let Strictness::Whole(written) | Strictness::WrittenOnly(written) = strictness {
+        let strange = behind.iter().find(|event| !written.contains(event));
+        assert_eq!(strange, None, "what was never written is shown");
+    }
+    let Ok(salvaged) = salvaged else {
+        assert!(verified.is_none(), "verified but not salvaged: {salvaged:?}");
+        return;
+    };
+    assert!(verified.is_none_or(|seen| salvaged.head == Position(seen.len() as u64)));
+    if salvaged.head == Position::START {
+        return;
+    }
+    let mut kept = Vec::new();
+    let mut keep = |event: &Recorded| {
+        kept.push(event.clone());
+        Ok(())
+    };
+    match verify(&target, &mut keep, &mut |_, _| {}) {
+        Ok(again) => assert_eq!(Position(again.events), salvaged.head),
+        Err(error) => panic!("salvaged but not verified: {error}"),
+    }
+    compare(&kept, strictness);
+    assert_consistent(&kept);
 }
 
 /// Positions and the revisions of each stream go 1, 2, 3 …, and times never go back.

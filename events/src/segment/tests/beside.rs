@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::damage::{names, three_segments};
 use super::*;
+use crate::segment::disk::Disk as _;
 
 fn positions(view: &mut View<SimDisk>) -> Vec<u64> {
     let mut seen = Vec::new();
@@ -41,6 +42,21 @@ fn a_view_begins_anywhere_and_follows() {
         assert!(positions(&mut late).into_iter().eq(head.0 / 2 + 1..=head.0));
     }
     assert!(names(&disk).len() > 5);
+}
+
+#[test]
+fn a_view_misses_a_segment_before_its_first_event() {
+    let disk = three_segments(true);
+    let names = names(&disk);
+    disk.remove(&names[0]).unwrap();
+    let second = crate::segment::format::segment_first(&names[1]).unwrap();
+    for after in [0, second.0 - 2] {
+        let error = View::over(disk.clone(), Position(after)).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("a segment is missing"), "after {after}: {error}");
+    }
+    // What begins in what is there is readable.
+    let mut view = View::over(disk, Position(second.0 - 1)).unwrap();
+    assert_eq!(positions(&mut view).first(), Some(&second.0));
 }
 
 #[test]
