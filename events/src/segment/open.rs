@@ -71,7 +71,7 @@ fn begin_index<D: Disk, I: Index>(
     let file = disk.open(&segment_name(first), false).map_err(io)?;
     let header = read_header(&file).map_err(io)?.map_err(|reason| corrupt(first, 0, reason))?;
     let known = index.begin(header.log).map_err(OpenError::Index)?;
-    match known.into_iter().find(|known| !sealed.contains(known)) {
+    match known.into_iter().find(|known| sealed.binary_search(known).is_err()) {
         None => Ok(()),
         Some(known) => {
             let reason = "the index knows that another segment followed this one, and it is \

@@ -42,14 +42,14 @@ mod tests {
     #[test]
     fn a_disk_that_does_not_sync_is_noticed() {
         let broken = Breakage { no_sync: true, ..Breakage::default() };
-        let plan = Plan { seed: 1, cuts: 2_000, broken, ..Plan::default() };
+        let plan = Plan { seed: 1, cuts: 2_000, broken };
         run(&plan, &mut |_| {}).unwrap_err();
     }
 
     #[test]
     fn a_folder_that_does_not_sync_is_noticed() {
         let broken = Breakage { no_folder_sync: true, ..Breakage::default() };
-        let plan = Plan { seed: 1, cuts: 2_000, broken, ..Plan::default() };
+        let plan = Plan { seed: 1, cuts: 2_000, broken };
         run(&plan, &mut |_| {}).unwrap_err();
     }
 }

@@ -2,20 +2,23 @@
 //!
 //! Each sealed segment has a handful of rows of its own, written in one batch and never changed:
 //! its commits and its streams, sorted and packed into buckets, a sample of its frames, and two
-//! filters that tell nearly always that something is *not* in it. The filters are kept in memory,
-//! about a byte a commit and a byte a stream; everything else is looked up. So a lookup costs a
-//! filter a segment, and a bucket or two.
+//! filters that tell nearly always that something is *not* in it. Two further filters tell that
+//! of the whole log, so that what is new is known to be new at once. The filters are kept in
+//! memory, about three bytes a commit and a stream; everything else is looked up.
 //!
 //! A segment that was just sealed is answered from memory until a thread of this index has
 //! stored it.
 
+mod bloom;
 mod rows;
 mod storer;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use self::rows::{Rows, Stored, StreamRow};
+use self::bloom::Bloom;
+use self::rows::{Rows, Stored, StreamRow, hash, stream_key};
 use self::storer::Storer;
 use super::index::{Index, Place, Sealed, SegmentIndex};
 use crate::log::ReadError;
@@ -32,8 +35,18 @@ pub struct SledIndex {
 
 struct Shared {
     rows: Rows,
+    /// Replaced as a whole, so that a lookup works on one state without holding the lock.
+    state: RwLock<Arc<State>>,
+}
+
+/// What is known at a moment.
+#[derive(Clone, Default)]
+struct State {
     /// In the order of the log.
-    segments: RwLock<Vec<(Position, Held)>>,
+    segments: Vec<(Position, Held)>,
+    /// Over the stored segments' commits, and streams.
+    commits: Bloom,
+    streams: Bloom,
 }
 
 /// Where a segment's part of the index is.
@@ -60,7 +73,7 @@ impl SledIndex {
             }
         };
         let rows = Rows::new(tree);
-        let shared = Arc::new(Shared { rows, segments: RwLock::default() });
+        let shared = Arc::new(Shared { rows, state: RwLock::default() });
         let storer = Storer::start(shared.clone())?;
         Ok(SledIndex { shared, storer })
     }
@@ -95,49 +108,87 @@ fn index_error(error: impl std::fmt::Display) -> ReadError {
 }
 
 impl Shared {
-    fn segments(&self) -> RwLockReadGuard<'_, Vec<(Position, Held)>> {
-        // Changes are single assignments and insertions: a poisoned lock holds a whole list.
-        self.segments.read().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> Arc<State> {
+        // A change is one assignment: a poisoned lock holds a whole state.
+        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn replace(&self, segment: Position, held: Held) {
-        let mut segments = self.segments.write().unwrap_or_else(PoisonError::into_inner);
-        match segments.iter_mut().find(|(first, _)| *first == segment) {
-            Some((_, place)) => *place = held,
-            None => segments.push((segment, held)),
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut state));
+    }
+
+    /// What the newest segment that knows a stream has of it, and of those before if `visit`
+    /// wants to go on.
+    fn each_newest(
+        &self,
+        stream: StreamId,
+        mut visit: impl FnMut(Position, StreamRow) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let state = self.state();
+        let wanted = stream_key(stream);
+        let hashed = hash(&wanted);
+        let may_be_stored = state.streams.contains(hashed);
+        for (segment, held) in state.segments.iter().rev() {
+            let row = match held {
+                Held::Memory(index, _) => memory_row(index, stream),
+                Held::Stored(stored) if may_be_stored => {
+                    self.rows.stream(stored, &wanted, hashed)?
+                }
+                Held::Stored(_) => None,
+            };
+            if let Some(row) = row
+                && visit(*segment, row).is_break()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn replace(&mut self, segment: Position, held: Held) {
+        match self.segments.binary_search_by_key(&segment, |(first, _)| *first) {
+            Ok(place) => {
+                if let Some(known) = self.segments.get_mut(place) {
+                    known.1 = held;
+                }
+            }
+            Err(place) => self.segments.insert(place, (segment, held)),
         }
     }
 
-    /// The segments, newest first.
-    fn newest_first(&self) -> Vec<(Position, Held)> {
-        self.segments().iter().rev().cloned().collect()
+    fn held(&self, segment: Position) -> Option<&Held> {
+        let place = self.segments.binary_search_by_key(&segment, |(first, _)| *first).ok()?;
+        self.segments.get(place).map(|(_, held)| held)
     }
+}
 
-    fn stream(&self, held: &Held, stream: StreamId) -> Result<Option<StreamRow>, ReadError> {
-        match held {
-            Held::Memory(index, _) => Ok(index.revision_before(stream).map(|before| StreamRow {
-                before,
-                offsets: index.records(stream, before).iter().map(|place| place.offset).collect(),
-            })),
-            Held::Stored(stored) => self.rows.stream(stored, stream),
-        }
-    }
+fn memory_row(index: &SegmentIndex, stream: StreamId) -> Option<StreamRow> {
+    index.revision_before(stream).map(|before| StreamRow {
+        before,
+        offsets: index.records(stream, before).iter().map(|place| place.offset).collect(),
+    })
 }
 
 impl Index for SledIndex {
     fn begin(&self, log: LogId) -> Result<Vec<Position>, ReadError> {
-        let stored = self.shared.rows.begin(log)?;
-        let firsts = stored.iter().map(|stored| stored.first).collect();
-        for stored in stored {
-            self.shared.replace(stored.first, Held::Stored(Arc::new(stored)));
-        }
+        let loaded = self.shared.rows.begin(log)?;
+        let firsts = loaded.segments.iter().map(|stored| stored.first).collect();
+        let held = |stored: Stored| (stored.first, Held::Stored(Arc::new(stored)));
+        self.shared.change(|state| {
+            *state = State {
+                segments: loaded.segments.into_iter().map(held).collect(),
+                commits: loaded.commits,
+                streams: loaded.streams,
+            };
+        });
         Ok(firsts)
     }
 
     fn sealed(&self, segment: Position) -> Result<Option<Sealed>, ReadError> {
-        let segments = self.shared.segments();
-        let found = segments.iter().find(|(first, _)| *first == segment);
-        Ok(found.map(|(_, held)| match held {
+        Ok(self.shared.state().held(segment).map(|held| match held {
             Held::Memory(_, sealed) => *sealed,
             Held::Stored(stored) => stored.sealed,
         }))
@@ -148,31 +199,35 @@ impl Index for SledIndex {
     }
 
     fn seal(&self, segment: &Arc<SegmentIndex>, end: Sealed) -> Result<(), ReadError> {
-        self.shared.replace(segment.first(), Held::Memory(segment.clone(), end));
+        let held = Held::Memory(segment.clone(), end);
+        self.shared.change(|state| state.replace(segment.first(), held));
         self.storer.store(segment.clone(), end);
         Ok(())
     }
 
     fn revision(&self, stream: StreamId) -> Result<Revision, ReadError> {
-        for (_, held) in self.shared.newest_first() {
-            if let Some(row) = self.shared.stream(&held, stream)? {
-                return Ok(Revision(row.before.0 + row.offsets.len() as u64));
-            }
-        }
-        Ok(Revision::NONE)
+        let mut revision = Revision::NONE;
+        self.shared.each_newest(stream, |_, row| {
+            revision = Revision(row.before.0 + row.offsets.len() as u64);
+            ControlFlow::Break(())
+        })?;
+        Ok(revision)
     }
 
     fn commit(&self, operation: OperationId) -> Result<Option<Place>, ReadError> {
-        for (segment, held) in self.shared.newest_first() {
-            let found = match &held {
-                Held::Memory(index, _) => index.commit(operation),
-                Held::Stored(stored) => {
-                    let offset = self.shared.rows.commit(stored, operation)?;
-                    offset.map(|offset| Place { segment, offset })
+        let state = self.shared.state();
+        let hashed = hash(operation.0.as_bytes());
+        let may_be_stored = state.commits.contains(hashed);
+        for (segment, held) in state.segments.iter().rev() {
+            let found = match held {
+                Held::Memory(index, _) => index.commit(operation).map(|place| place.offset),
+                Held::Stored(stored) if may_be_stored => {
+                    self.shared.rows.commit(stored, operation, hashed)?
                 }
+                Held::Stored(_) => None,
             };
-            if found.is_some() {
-                return Ok(found);
+            if let Some(offset) = found {
+                return Ok(Some(Place { segment: *segment, offset }));
             }
         }
         Ok(None)
@@ -180,28 +235,20 @@ impl Index for SledIndex {
 
     fn records(&self, stream: StreamId, after: Revision) -> Result<Vec<Place>, ReadError> {
         let mut parts = Vec::new();
-        for (segment, held) in self.shared.newest_first() {
-            let Some(row) = self.shared.stream(&held, stream)? else { continue };
-            let is_first_wanted = row.before <= after;
+        self.shared.each_newest(stream, |segment, row| {
             let skipped = after.0.saturating_sub(row.before.0);
             let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
             let places = row.offsets.into_iter().skip(skipped);
             parts.push(places.map(|offset| Place { segment, offset }).collect::<Vec<_>>());
-            if is_first_wanted {
-                break;
-            }
-        }
+            if row.before <= after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         Ok(parts.into_iter().rev().flatten().collect())
     }
 
     fn frame(&self, segment: Position, position: Position) -> Result<Option<u32>, ReadError> {
-        let held = {
-            let segments = self.shared.segments();
-            segments.iter().find(|(first, _)| *first == segment).map(|(_, held)| held.clone())
-        };
-        match held {
+        match self.shared.state().held(segment) {
             Some(Held::Memory(index, _)) => Ok(index.frame(position)),
-            Some(Held::Stored(stored)) => self.shared.rows.frame(&stored, position),
+            Some(Held::Stored(stored)) => self.shared.rows.frame(stored, position),
             None => Ok(None),
         }
     }

@@ -9,12 +9,15 @@
 //! | `t`, segment, bucket | its streams: id (34), revision before (8), count (4), offsets (4 each) |
 //! | `f`, segment | a sample of its frames: position (8), offset (4), sorted |
 //! | `x`, segment; `y`, segment | the filters of its commits and streams |
+//! | `p`, number; `q`, number | the parts of the filters over all commits and streams, with a checksum |
+//! | `u` | the boot in which the index was opened last |
 //!
 //! Numbers in keys are big-endian, in values little-endian.
 
 use serde::{Deserialize, Serialize};
 use xorf::{BinaryFuse8, Descriptor, Filter as _};
 
+use super::bloom::{Bloom, Part};
 use super::index_error;
 use crate::codec::{from_bytes, to_bytes};
 use crate::log::ReadError;
@@ -28,6 +31,15 @@ const VERSION: u8 = 1;
 /// How many entries a bucket has on average: a row of some kilobytes.
 const BUCKET_ENTRIES: usize = 256;
 
+/// The bytes that identify a stream: category, root, id.
+const STREAM_KEY: usize = 34;
+
+/// Tells one boot of the machine from another.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A key and its value.
+type Row = (Vec<u8>, Vec<u8>);
+
 /// The bytes of a commit in its bucket.
 const COMMIT_ENTRY: usize = 20;
 
@@ -36,6 +48,43 @@ const FRAME_SAMPLE: usize = 4_096;
 
 pub(super) struct Rows {
     tree: sled::Tree,
+}
+
+/// What is stored of a log.
+#[derive(Default)]
+pub(super) struct Loaded {
+    /// In the order of the log.
+    pub segments: Vec<Stored>,
+    pub commits: Bloom,
+    pub streams: Bloom,
+}
+
+/// How far what sled holds can be believed.
+#[derive(Clone, Copy)]
+enum Trust {
+    /// It was closed cleanly.
+    All,
+    /// The process before was killed, while the operating system went on: what was written is
+    /// there, and what was about to be written is among the newest.
+    AllButNewest,
+    /// The power went: sled doesn't sync, so anything may be old or missing.
+    Nothing,
+}
+
+/// How many of the newest segments are checked after a process was killed: those that may have
+/// been stored within the half second that sled takes to write, and some to spare.
+const NEWEST: usize = 4;
+
+/// Why what is stored can't be used as it is.
+enum Unusable {
+    Filters(String),
+    Sled(ReadError),
+}
+
+impl Unusable {
+    fn sled(error: sled::Error) -> Unusable {
+        Unusable::Sled(index_error(error))
+    }
 }
 
 /// A segment whose rows are stored.
@@ -106,9 +155,9 @@ impl Rows {
         Rows { tree }
     }
 
-    /// The stored segments of this log, in order. What belongs to another log, was written by
-    /// another version, or did not come through a crash whole is removed first.
-    pub fn begin(&self, log: LogId) -> Result<Vec<Stored>, ReadError> {
+    /// What is stored of this log. What belongs to another log, was written by another version,
+    /// or did not come through a power cut whole is removed first.
+    pub fn begin(&self, log: LogId) -> Result<Loaded, ReadError> {
         let mut identity = vec![VERSION];
         identity.extend_from_slice(log.0.as_bytes());
         let held = self.tree.get(b"l").map_err(index_error)?;
@@ -119,21 +168,31 @@ impl Rows {
             self.tree.clear().map_err(index_error)?;
             self.tree.insert(b"l", identity).map_err(index_error)?;
         }
-        let clean = self.tree.remove(b"k").map_err(index_error)?.is_some();
-        self.tree.flush().map_err(index_error)?;
-        let mut stored = Vec::new();
-        for row in self.tree.scan_prefix(b"s") {
-            let (key, value) = row.map_err(index_error)?;
-            let Some(first) = segment_of(&key) else { continue };
-            match self.load(first, &value, clean) {
-                Ok(segment) => stored.push(segment),
-                Err(reason) => {
-                    tracing::warn!(segment = %first, reason, "the index of a segment is rebuilt");
-                    self.forget(first)?;
-                }
+        let trust = self.trust()?;
+        let loaded = match self.load(trust) {
+            Ok(loaded) => loaded,
+            Err(Unusable::Filters(reason)) => {
+                tracing::warn!(reason, "the index of the log is rebuilt");
+                self.forget_all()?;
+                Loaded::default()
             }
-        }
-        Ok(stored)
+            Err(Unusable::Sled(error)) => return Err(error),
+        };
+        self.tree.flush().map_err(index_error)?;
+        Ok(loaded)
+    }
+
+    /// How far what sled holds can be believed.
+    fn trust(&self) -> Result<Trust, ReadError> {
+        let clean = self.tree.remove(b"k").map_err(index_error)?.is_some();
+        let boot = std::fs::read(BOOT_ID).unwrap_or_default();
+        let before = self.tree.insert(b"u", boot.clone()).map_err(index_error)?;
+        let same_boot = before.is_some_and(|before| !boot.is_empty() && before == boot);
+        Ok(match (clean, same_boot) {
+            (true, _) => Trust::All,
+            (false, true) => Trust::AllButNewest,
+            (false, false) => Trust::Nothing,
+        })
     }
 
     pub fn close(&self) -> Result<(), ReadError> {
@@ -142,14 +201,53 @@ impl Rows {
         Ok(())
     }
 
-    fn load(&self, first: Position, summary: &[u8], trusted: bool) -> Result<Stored, String> {
-        let summary: Summary = from_bytes(summary)?;
-        if !trusted {
-            let (rows, checksum) = self.checksum(first).map_err(|error| error.to_string())?;
-            if (rows, checksum) != (summary.rows, summary.checksum) {
-                return Err(format!("{rows} of {} rows came through", summary.rows));
+    fn load(&self, trust: Trust) -> Result<Loaded, Unusable> {
+        let commits = self.load_bloom(b'p')?;
+        let streams = self.load_bloom(b'q')?;
+        let mut loaded = Loaded { segments: Vec::new(), commits, streams };
+        let summaries = self.tree.scan_prefix(b"s").collect::<Result<Vec<_>, _>>();
+        let summaries = summaries.map_err(Unusable::sled)?;
+        let believed = match trust {
+            Trust::All => summaries.len(),
+            Trust::AllButNewest => summaries.len().saturating_sub(NEWEST),
+            Trust::Nothing => 0,
+        };
+        for (number, (key, value)) in summaries.into_iter().enumerate() {
+            let Some(first) = segment_of(&key) else { continue };
+            if number >= believed && !self.came_through(first, &value, &loaded)? {
+                tracing::warn!(segment = %first, "a segment's index is not whole and is rebuilt");
+                self.forget(first).map_err(Unusable::Sled)?;
+                continue;
+            }
+            match self.load_segment(first, &value) {
+                Ok(segment) => loaded.segments.push(segment),
+                Err(reason) => {
+                    tracing::warn!(segment = %first, reason, "the index of a segment is rebuilt");
+                    self.forget(first).map_err(Unusable::Sled)?;
+                }
             }
         }
+        Ok(loaded)
+    }
+
+    fn load_bloom(&self, kind: u8) -> Result<Bloom, Unusable> {
+        let mut parts = Vec::new();
+        for row in self.tree.scan_prefix([kind]) {
+            let (key, value) = row.map_err(Unusable::sled)?;
+            let part = value.split_last_chunk().and_then(|(row, crc)| {
+                let right = crc32c::crc32c(row).to_le_bytes() == *crc;
+                right.then(|| Part::from_row(parts.len(), row)).flatten()
+            });
+            let named =
+                key.get(1..).is_some_and(|number| number == (parts.len() as u32).to_be_bytes());
+            let part = part.filter(|_| named);
+            parts.push(part.ok_or_else(|| Unusable::Filters("a filter is damaged".to_owned()))?);
+        }
+        Ok(Bloom::of(parts))
+    }
+
+    fn load_segment(&self, first: Position, summary: &[u8]) -> Result<Stored, String> {
+        let summary: Summary = from_bytes(summary)?;
         let filter = |kind| -> Result<Option<BinaryFuse8>, String> {
             let row = self.tree.get(key(kind, first, None)).map_err(|error| error.to_string())?;
             row.map(|row| from_bytes::<FilterRow>(&row).map(FilterRow::filter)).transpose()
@@ -169,18 +267,43 @@ impl Rows {
         })
     }
 
-    /// How many rows a segment has beside its summary, and the checksum of them.
-    fn checksum(&self, first: Position) -> Result<(u32, u32), ReadError> {
+    /// Whether a segment's rows fit their checksum; its ids must be in the filters over all.
+    fn came_through(
+        &self,
+        first: Position,
+        summary: &[u8],
+        loaded: &Loaded,
+    ) -> Result<bool, Unusable> {
+        let summary: Summary = from_bytes(summary).map_err(Unusable::Filters)?;
         let (mut rows, mut checksum) = (0, 0);
         for kind in *b"cftxy" {
             for row in self.tree.scan_prefix(key(kind, first, None)) {
-                let (key, value) = row.map_err(index_error)?;
+                let (key, value) = row.map_err(Unusable::sled)?;
                 rows += 1;
                 checksum = crc32c::crc32c_append(checksum, &key);
                 checksum = crc32c::crc32c_append(checksum, &value);
+                let known = match kind {
+                    b'c' => commit_ids(&value).all(|id| loaded.commits.contains(hash(id))),
+                    b't' => StreamRows(Fields(&value))
+                        .all(|row| row.is_ok_and(|(id, _)| loaded.streams.contains(hash(&id)))),
+                    _ => true,
+                };
+                if !known {
+                    return Err(Unusable::Filters("a filter misses an id".to_owned()));
+                }
             }
         }
-        Ok((rows, checksum))
+        Ok((rows, checksum) == (summary.rows, summary.checksum))
+    }
+
+    fn forget_all(&self) -> Result<(), ReadError> {
+        for row in self.tree.iter().keys() {
+            let key = row.map_err(index_error)?;
+            if !matches!(key.first(), Some(b'l' | b'u')) {
+                self.tree.remove(key).map_err(index_error)?;
+            }
+        }
+        Ok(())
     }
 
     fn forget(&self, first: Position) -> Result<(), ReadError> {
@@ -192,8 +315,14 @@ impl Rows {
         Ok(())
     }
 
-    /// Stores a segment's rows in one batch.
-    pub fn store(&self, index: &SegmentIndex, sealed: Sealed) -> Result<Stored, ReadError> {
+    /// Stores a segment's rows, and the filters over all with its ids added, in one batch.
+    pub fn store(
+        &self,
+        index: &SegmentIndex,
+        sealed: Sealed,
+        commit_bloom: &mut Bloom,
+        stream_bloom: &mut Bloom,
+    ) -> Result<Stored, ReadError> {
         let first = index.first();
         let mut commits: Vec<(u64, OperationId, u32)> =
             index.commits().map(|(id, offset)| (hash(id.0.as_bytes()), id, offset)).collect();
@@ -203,7 +332,7 @@ impl Rows {
         streams.sort_unstable();
         let commit_buckets = bucket_count(commits.len());
         let stream_buckets = bucket_count(streams.len());
-        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut rows: Vec<Row> = Vec::new();
         let in_bucket = |hashed: u64| bucket(hashed, commit_buckets);
         for group in commits.chunk_by(|one, next| in_bucket(one.0) == in_bucket(next.0)) {
             let mut row = Vec::with_capacity(group.len() * COMMIT_ENTRY);
@@ -230,7 +359,12 @@ impl Rows {
                 rows.push((key(kind, first, None), row));
             }
         }
-        self.write(first, sealed, (commit_buckets, stream_buckets), rows)?;
+        let mut filters = Vec::new();
+        let hashes = commits.iter().map(|(hashed, ..)| *hashed);
+        add_to_bloom(b'p', commit_bloom, hashes, &mut filters);
+        let hashes = streams.iter().map(|(hashed, _)| *hashed);
+        add_to_bloom(b'q', stream_bloom, hashes, &mut filters);
+        self.write(first, sealed, (commit_buckets, stream_buckets), rows, filters)?;
         Ok(Stored {
             first,
             sealed,
@@ -246,7 +380,8 @@ impl Rows {
         first: Position,
         sealed: Sealed,
         (commit_buckets, stream_buckets): (u32, u32),
-        rows: Vec<(Vec<u8>, Vec<u8>)>,
+        rows: Vec<Row>,
+        filters: Vec<Row>,
     ) -> Result<(), ReadError> {
         self.forget(first)?;
         let mut batch = sled::Batch::default();
@@ -265,20 +400,20 @@ impl Rows {
             rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
             checksum,
         };
-        for (key, value) in rows {
+        for (key, value) in rows.into_iter().chain(filters) {
             batch.insert(key, value);
         }
         batch.insert(key(b's', first, None), to_bytes(&summary).map_err(index_error)?);
         self.tree.apply_batch(batch).map_err(index_error)
     }
 
-    /// Where a commit is in a stored segment.
+    /// Where a commit is in a stored segment; `hashed` is the hash of its id.
     pub fn commit(
         &self,
         stored: &Stored,
         operation: OperationId,
+        hashed: u64,
     ) -> Result<Option<u32>, ReadError> {
-        let hashed = hash(operation.0.as_bytes());
         if !stored.commits.as_ref().is_some_and(|filter| filter.contains(&hashed)) {
             return Ok(None);
         }
@@ -290,31 +425,22 @@ impl Rows {
         Ok(found.and_then(|entry| Fields(entry.get(16..)?).u32()))
     }
 
-    /// What a stored segment has of a stream.
+    /// What a stored segment has of a stream; `hashed` is the hash of its key.
     pub fn stream(
         &self,
         stored: &Stored,
-        stream: StreamId,
+        wanted: &[u8; STREAM_KEY],
+        hashed: u64,
     ) -> Result<Option<StreamRow>, ReadError> {
-        let wanted = stream_key(stream);
-        let hashed = hash(&wanted);
         if !stored.streams.as_ref().is_some_and(|filter| filter.contains(&hashed)) {
             return Ok(None);
         }
         let bucket = bucket(hashed, stored.stream_buckets);
         let row = self.tree.get(key(b't', stored.first, Some(bucket))).map_err(index_error)?;
-        let mut fields = Fields(row.as_deref().unwrap_or_default());
-        while let Some(id) = fields.array::<34>() {
-            let entry = (|| {
-                let before = Revision(fields.u64()?);
-                let count = fields.u32()? as usize;
-                Some((before, fields.take(count.checked_mul(4)?)?))
-            })();
-            let cut = || index_error("a row of streams is cut off");
-            let (before, offsets) = entry.ok_or_else(cut)?;
-            if id == wanted {
-                let offsets = offsets.chunks_exact(4).filter_map(|four| Fields(four).u32());
-                return Ok(Some(StreamRow { before, offsets: offsets.collect() }));
+        for row in StreamRows(Fields(row.as_deref().unwrap_or_default())) {
+            let (id, row) = row?;
+            if id == *wanted {
+                return Ok(Some(row));
             }
         }
         Ok(None)
@@ -345,8 +471,8 @@ fn segment_of(key: &[u8]) -> Option<Position> {
     Some(Position(u64::from_be_bytes(segment)))
 }
 
-fn stream_key(stream: StreamId) -> [u8; 34] {
-    let mut key = [0; 34];
+pub(super) fn stream_key(stream: StreamId) -> [u8; STREAM_KEY] {
+    let mut key = [0; STREAM_KEY];
     let (category, ids) = key.split_at_mut(2);
     let (root, id) = ids.split_at_mut(16);
     category.copy_from_slice(&stream.category.0.to_be_bytes());
@@ -355,8 +481,49 @@ fn stream_key(stream: StreamId) -> [u8; 34] {
     key
 }
 
+fn commit_ids(row: &[u8]) -> impl Iterator<Item = &[u8]> {
+    row.chunks_exact(COMMIT_ENTRY).filter_map(|entry| entry.get(..16))
+}
+
+/// The streams of a bucket.
+struct StreamRows<'a>(Fields<'a>);
+
+impl Iterator for StreamRows<'_> {
+    type Item = Result<([u8; STREAM_KEY], StreamRow), ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let id = self.0.array()?;
+        let row = (|| {
+            let before = Revision(self.0.u64()?);
+            let count = self.0.u32()? as usize;
+            let offsets = self.0.take(count.checked_mul(4)?)?.chunks_exact(4);
+            let offsets = offsets.filter_map(|four| Fields(four).u32()).collect();
+            Some((id, StreamRow { before, offsets }))
+        })();
+        Some(row.ok_or_else(|| index_error("a row of streams is cut off")))
+    }
+}
+
+/// Adds hashes to a filter over all, and the parts that changed to `rows`.
+fn add_to_bloom(
+    kind: u8,
+    bloom: &mut Bloom,
+    hashes: impl Iterator<Item = u64>,
+    rows: &mut Vec<Row>,
+) {
+    let before = bloom.parts().len().saturating_sub(1);
+    bloom.extend(hashes);
+    for (number, part) in bloom.parts().iter().enumerate().skip(before) {
+        let mut key = vec![kind];
+        key.extend_from_slice(&(number as u32).to_be_bytes());
+        let mut row = part.to_row();
+        row.extend_from_slice(&crc32c::crc32c(&row).to_le_bytes());
+        rows.push((key, row));
+    }
+}
+
 /// A hash that is the same in every version of this program: ids may be of any pattern.
-fn hash(bytes: &[u8]) -> u64 {
+pub(super) fn hash(bytes: &[u8]) -> u64 {
     let hash = blake3::hash(bytes);
     Fields(hash.as_bytes()).u64().unwrap_or_default()
 }

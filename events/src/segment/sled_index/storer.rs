@@ -72,8 +72,15 @@ impl Pending {
 
 fn store_all(shared: &Shared, jobs: &Receiver<(Arc<SegmentIndex>, Sealed)>, pending: &Pending) {
     while let Ok((segment, end)) = jobs.recv() {
-        match shared.rows.store(&segment, end) {
-            Ok(stored) => shared.replace(segment.first(), Held::Stored(Arc::new(stored))),
+        // This thread alone changes the filters.
+        let state = shared.state();
+        let (mut commits, mut streams) = (state.commits.clone(), state.streams.clone());
+        match shared.rows.store(&segment, end, &mut commits, &mut streams) {
+            Ok(stored) => shared.change(|state| {
+                state.replace(segment.first(), Held::Stored(Arc::new(stored)));
+                state.commits = commits;
+                state.streams = streams;
+            }),
             Err(error) => {
                 tracing::warn!(%error, segment = %segment.first(), "a segment could not be indexed and stays in memory");
             }

@@ -83,19 +83,48 @@ async fn an_index_that_does_not_open_is_set_aside_and_rebuilt() {
     assert!(folder.path().join("index.set-aside").exists());
 }
 
+/// Removes rows from an index, as if the process or the machine had ended without closing it.
+fn crash(folder: &Path, lost: impl FnOnce(&sled::Tree)) {
+    let database = sled::open(folder.join(INDEX_FOLDER)).unwrap();
+    let tree = database.open_tree("log-index").unwrap();
+    tree.remove(b"k").unwrap().expect("it was closed cleanly");
+    lost(&tree);
+    database.flush().unwrap();
+}
+
+fn lose(tree: &sled::Tree, kind: &[u8], nth: usize) {
+    let lost = tree.scan_prefix(kind).keys().nth(nth).unwrap().unwrap();
+    tree.remove(lost).unwrap();
+}
+
 #[tokio::test]
-async fn a_segment_that_lost_a_row_in_a_crash_is_indexed_again() {
+async fn a_segment_that_lost_a_row_in_a_power_cut_is_indexed_again() {
     let folder = tempfile::tempdir().unwrap();
     let written = filled(folder.path()).await;
-    {
-        let database = sled::open(folder.path().join(INDEX_FOLDER)).unwrap();
-        let tree = database.open_tree("log-index").unwrap();
-        tree.remove(b"k").unwrap().expect("it was closed cleanly");
-        let lost = tree.scan_prefix(b"c").keys().nth(2).unwrap().unwrap();
-        tree.remove(lost).unwrap();
-        database.flush().unwrap();
-    }
+    crash(folder.path(), |tree| {
+        tree.remove(b"u").unwrap().expect("it knew its boot");
+        lose(tree, b"c", 2);
+    });
     assert_eq!(compare(folder.path(), &written).await, 1);
+}
+
+#[tokio::test]
+async fn a_segment_that_lost_a_row_with_its_process_is_indexed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = filled(folder.path()).await;
+    crash(folder.path(), |tree| {
+        let last = tree.scan_prefix(b"t").keys().next_back().unwrap().unwrap();
+        tree.remove(last).unwrap();
+    });
+    assert_eq!(compare(folder.path(), &written).await, 1);
+}
+
+#[tokio::test]
+async fn a_filter_that_lost_a_part_is_rebuilt_with_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = filled(folder.path()).await;
+    crash(folder.path(), |tree| lose(tree, b"p", 0));
+    assert!(compare(folder.path(), &written).await > 5);
 }
 
 #[tokio::test]
