@@ -8,6 +8,8 @@
 //! one step: so the two never disagree.
 
 use std::error::Error;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
@@ -54,7 +56,7 @@ pub async fn follow(
     checkpoint: &Path,
     count: u64,
 ) -> Result<Takings, Box<dyn Error>> {
-    let mut takings = Takings::load(checkpoint, log.id())?;
+    let mut takings = Takings::load(checkpoint, log)?;
     let until = takings.sales + count;
     let filter = Filter {
         categories: Some(vec![TILL]),
@@ -76,9 +78,10 @@ pub async fn follow(
 }
 
 impl Takings {
-    /// What was stored, or nothing yet. What comes from another log doesn't count.
-    fn load(path: &Path, log: LogId) -> Result<Takings, Box<dyn Error>> {
-        let nothing = Takings { log, position: Position::START, sales: 0, cents: 0 };
+    /// What was stored, or nothing yet. What comes from another log doesn't count, nor does what
+    /// is ahead of this one: then an older backup of it was restored.
+    fn load(path: &Path, log: &impl EventLog) -> Result<Takings, Box<dyn Error>> {
+        let nothing = Takings { log: log.id(), position: Position::START, sales: 0, cents: 0 };
         if !path.exists() {
             return Ok(nothing);
         }
@@ -89,14 +92,17 @@ impl Takings {
         let (position, sales, cents) =
             (Position(position.parse()?), sales.parse()?, cents.parse()?);
         let stored = Takings { log: LogId(id.parse()?), position, sales, cents };
-        Ok(if stored.log == log { stored } else { nothing })
+        let is_of_this = stored.log == log.id() && stored.position <= *log.head().borrow();
+        Ok(if is_of_this { stored } else { nothing })
     }
 
     /// Replaces what was stored in one step, so that a crash leaves the one or the other.
     fn store(&self, path: &Path) -> std::io::Result<()> {
         let Takings { log, position, sales, cents } = self;
         let new = path.with_extension("new");
-        std::fs::write(&new, format!("{log} {position} {sales} {cents}"))?;
+        let mut file = File::create(&new)?;
+        write!(file, "{log} {position} {sales} {cents}")?;
+        file.sync_all()?;
         std::fs::rename(new, path)
     }
 }

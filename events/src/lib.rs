@@ -128,7 +128,7 @@
 //! | error | what happened | what to do |
 //! |---|---|---|
 //! | [`ReadError`](log::ReadError)`::NoSuchPosition` | there is no such event yet | wait for it with `read_all` or `head` |
-//! | `ReadError::Corrupt`, [`OpenError`](segment::OpenError)`::Corrupt` | bytes are not what was written | [verify](#verify), then restore a [backup](#back-up-and-restore) |
+//! | `ReadError::Corrupt`, [`OpenError`](segment::OpenError)`::Corrupt` | bytes are not what was written | [verify](#verify) names the place; restore a [backup](#back-up-and-restore), or [salvage](#salvage) |
 //! | `ReadError::Io`, `OpenError::Io` | the operating system refused | look at the disk and the permissions |
 //! | `ReadError::Index`, `OpenError::Index` | the derived index can't be used | stop, delete the folder [`index`](segment::INDEX_FOLDER), open again: it is rebuilt |
 //! | `OpenError::Locked` | a process has the log open; the error has its id | stop that process; one log has one writing process |
@@ -238,7 +238,7 @@
 //! works beside a process that is writing. Keep the `head_hash` elsewhere, and
 //! [`verify_with`](segment::verify_with) finds out whether the log still has that point: a log
 //! whose end was cut off on purpose looks whole otherwise. Scripta's own command line has it as
-//! `scripta log verify`.
+//! `scripta log verify`, and what follows here as `scripta log backup`, `restore`, `tail` and so on.
 //!
 //! ```
 //! # use scripta_events::log::{Commit, EventLog as _};
@@ -264,6 +264,17 @@
 //! only what is new: sealed segments never change. The copy is a log: it verifies and opens.
 //! [`segment::restore`] makes a folder of it elsewhere, and verifies what it copies. Positions and
 //! the log's id are the same there; views that were ahead of the backup must begin anew.
+//!
+//! ## Look from beside
+//!
+//! A [`segment::View`] reads the events of a log in order, and follows it, without its lock: for
+//! tools beside the process that has the log open. It shows only what is durable.
+//!
+//! ## Salvage
+//!
+//! [`segment::salvage`] makes a new log of what can be kept of a damaged one, which it only reads:
+//! the longest beginning that is right. What could be read behind the damage is shown, so that a
+//! person can bring it in again as new.
 //!
 //! ## Disk full
 //!

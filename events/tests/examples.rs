@@ -13,7 +13,7 @@ mod subscription;
 
 use ledger::{Ledger, Transfer, TransferError};
 use scripta_events::log::{AppendError, EventLog as _};
-use scripta_events::segment::{Options, SegmentLog};
+use scripta_events::segment::{Options, SegmentLog, backup};
 use scripta_events::{OperationId, Position, Revision};
 use subscription::{follow, sell};
 use tempfile::tempdir;
@@ -123,4 +123,20 @@ async fn a_subscription_goes_from_history_to_live_and_resumes() {
     sell(&other, 1).await.unwrap();
     let begun = follow(&other, &checkpoint, 1).await.unwrap();
     assert_eq!((begun.sales, begun.position), (1, Position(2)));
+}
+
+#[tokio::test]
+async fn a_subscription_begins_again_when_an_older_backup_took_the_place_of_its_log() {
+    let (folder, copy) = (tempdir().unwrap(), tempdir().unwrap());
+    let checkpoint = folder.path().join("takings");
+    let (log, _) = SegmentLog::open(folder.path(), Options::default()).unwrap();
+    sell(&log, 1).await.unwrap();
+    backup(folder.path(), copy.path(), &mut |_, _| {}).unwrap();
+    sell(&log, 2).await.unwrap();
+    assert_eq!(follow(&log, &checkpoint, 3).await.unwrap().position, Position(6));
+
+    let (older, _) = SegmentLog::open(copy.path(), Options::default()).unwrap();
+    assert_eq!(older.id(), log.id());
+    let takings = follow(&older, &checkpoint, 1).await.unwrap();
+    assert_eq!((takings.sales, takings.position), (1, Position(2)));
 }
