@@ -1,12 +1,13 @@
 //! Each decider: given, when, then.
 
 use scripta_events::domain::{
-    ImportSource, Message, MessageId, MessageStatus, ProjectId, Role, ToolCall, TurnOutcome,
+    ImportSource, Message, MessageId, ProjectId, Role, ToolCall, TurnOutcome,
 };
 use scripta_events::{OperationId, Timestamp};
 use uuid::Uuid;
 
 use super::Given;
+use crate::branch::said;
 use crate::{
     BranchCommand, BranchStatus, ChatCommand, Effect, MAX_IMPORT_MESSAGES, MAX_MESSAGE_BYTES,
     MAX_QUEUED, MAX_TITLE_CHARS, Partial, PauseReason, Refusal, RunCommand, RunStatus, ToolOutcome,
@@ -34,21 +35,7 @@ fn prepared(given: &mut Given) {
 }
 
 fn imported(id: u128) -> Message {
-    Message {
-        id: MessageId(Uuid::from_u128(id)),
-        role: Role::User,
-        parts: vec![],
-        created_at: Timestamp(1),
-        sender: None,
-        intent: None,
-        run: None,
-        connection: None,
-        model: None,
-        usage: None,
-        refs: vec![],
-        reviews: vec![],
-        status: MessageStatus::Complete,
-    }
+    said(MessageId(Uuid::from_u128(id)), Role::User, vec![], Timestamp(1))
 }
 
 #[test]

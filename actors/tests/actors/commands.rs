@@ -10,7 +10,7 @@ use scripta_actors::{
 use scripta_events::domain::{BranchId, ChatId, MessageId, ProjectId};
 use scripta_events::{Fingerprint, OperationId};
 
-use crate::world::{World, create_chat, message, meta, texts};
+use crate::world::{World, create_chat, create_chat_with, message, meta, texts};
 
 fn rename(title: &str, expected_revision: u64) -> ChatCommand {
     ChatCommand::Rename { title: title.to_owned(), expected_revision }
@@ -134,13 +134,8 @@ async fn one_operation_sent_many_times_at_once_takes_effect_once() {
 async fn a_connection_that_is_not_there_is_refused_before_anything_is_written() {
     let mut world = World::new(vec![]).await;
     world.chat = ChatId::random();
-    let create = |name: &str| {
-        let mut create = create_chat(world.project, "x");
-        if let ChatCommand::Create { connection, .. } = &mut create {
-            *connection = Some(scripta_events::domain::ConnectionId(name.to_owned()));
-        }
-        create
-    };
+    let project = world.project;
+    let create = |name: &str| create_chat_with(project, name);
     let before = world.count().await;
     let made = world.handle.execute::<Chat>(world.chat, create("gone"), meta(None)).await;
     assert_eq!(made.unwrap_err().to_string(), "no connection 'gone'");
@@ -152,6 +147,23 @@ async fn a_connection_that_is_not_there_is_refused_before_anything_is_written() 
     let refused = world.submit_as(MessageId::random(), "hello").await.unwrap_err();
     assert_eq!(refused.to_string(), "no connection 'leaves'");
     assert_eq!(world.count().await, before);
+}
+
+#[tokio::test]
+async fn an_actor_that_fails_is_told_of_and_takes_no_other_with_it() {
+    let world = World::new(vec![]).await;
+    let create = create_chat_with(world.project, "panics");
+    // As many as there are arbiters and more, so that each has its share.
+    for _ in 0..8 {
+        let failed = world.handle.execute::<Chat>(ChatId::random(), create.clone(), meta(None));
+        let error = failed.await.unwrap_err();
+        assert!(
+            matches!(error, ExecuteError::Load(LoadError::Unanswered { what: "chat", .. })),
+            "{error}"
+        );
+    }
+    let (id, _) = world.submit("hello").await;
+    assert_eq!(world.finish(id).await.status, scripta_actors::RunStatus::Completed);
 }
 
 #[tokio::test]

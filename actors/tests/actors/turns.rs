@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use scripta_actors::{
-    Branch, BranchCommand, BranchStatus, ExecuteError, ModelError, Options, PauseReason, Refusal,
-    RunKey, RunStatus,
+    Branch, BranchCommand, BranchStatus, ExecuteError, LoadError, ModelError, Options, PauseReason,
+    Refusal, RunKey, RunStatus, WaitError,
 };
 use scripta_events::OperationId;
 use scripta_events::domain::{MessageId, MessageStatus, Role, TurnOutcome};
 
 use crate::world::Line::{Break, Call, Fail, Hang, Panic, Say};
-use crate::world::{World, meta, texts};
+use crate::world::{PATIENCE, World, meta, texts};
 
 #[tokio::test]
 async fn a_turn_streams_an_answer_and_ends() {
@@ -171,6 +171,16 @@ async fn a_run_that_a_restart_interrupts_has_failed() {
     let turn = done.state.turn.unwrap();
     world.handle.wake(vec![], vec![RunKey { chat: world.chat, run: turn.run }]).await;
     assert_eq!(world.finish(turn.message).await.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_the_waits_for_turns() {
+    let world = World::new(vec![vec![Hang]]).await;
+    let (id, _) = world.submit("hi").await;
+    world.script.reached.notified().await;
+    let wait = world.handle.wait_for_turn(world.branch(), id, PATIENCE);
+    let (ended, ()) = tokio::join!(wait, world.handle.shutdown(Duration::ZERO));
+    assert!(matches!(ended, Err(WaitError::Load(LoadError::ShuttingDown))), "{ended:?}");
 }
 
 #[tokio::test]

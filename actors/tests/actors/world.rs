@@ -145,6 +145,11 @@ pub fn create_chat(project: ProjectId, title: &str) -> ChatCommand {
     ChatCommand::Create { project, title: title.to_owned(), connection: None, model: None }
 }
 
+pub fn create_chat_with(project: ProjectId, connection: &str) -> ChatCommand {
+    let connection = Some(ConnectionId(connection.to_owned()));
+    ChatCommand::Create { project, title: "x".to_owned(), connection, model: None }
+}
+
 pub fn message(id: MessageId, text: &str) -> NewMessage {
     NewMessage { id, text: text.to_owned(), sender: Sender::User, intent: None }
 }
@@ -176,6 +181,7 @@ impl Models for Player {
     ) -> Result<(ConnectionId, Option<String>), ModelError> {
         drop(self.0.gate.lock().unwrap());
         match wanted {
+            Some(wanted) if wanted.0 == "panics" => panic!("a scripted panic"),
             Some(wanted)
                 if wanted.0 == "gone"
                     || (wanted.0 == "leaves" && self.0.left.load(Ordering::Relaxed)) =>
