@@ -50,12 +50,12 @@ fn main() -> Result<(), Failure> {
 fn measure(what: &str, log: &MemoryLog, messages: Option<usize>) -> Result<(), Failure> {
     let head = *log.head().borrow();
     let folder = tempfile::tempdir()?;
-    let options = Options { wait: Duration::from_secs(600) };
     println!("{what}: {head} events");
     let mut closed = Duration::ZERO;
     for round in ["rebuilt", "opened again"] {
         let start = Instant::now();
-        let projections = Projections::open(Arc::new(log.clone()), folder.path(), options.clone())?;
+        let projections =
+            Projections::open(Arc::new(log.clone()), folder.path(), Options::default())?;
         let mut left: Vec<&str> = projections.status().iter().map(|it| it.name).collect();
         let mut times = Vec::new();
         while !left.is_empty() {

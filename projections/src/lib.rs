@@ -19,7 +19,7 @@ mod testing;
 mod tests;
 
 pub use error::{OpenError, QueryError, REBUILD, WaitError};
-pub use projections::{Options, ProjectionStatus, Projections, Source, Unfinished};
+pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
     BranchRow, BranchStatus, ChatRow, CurrentCall, MessageRow, PauseReason, ProjectRow, RunRow,
     RunStatus,

@@ -15,7 +15,7 @@ use crate::follower::{Follower, Progress};
 use crate::models::{
     ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, RunModel, Runs,
 };
-use crate::search::{self, Search};
+use crate::search::{self, Limits, Search};
 use crate::store::Store;
 use crate::{
     BranchRow, ChatRow, MessageRow, OpenError, ProjectRow, QueryError, RunRow, SearchError,
@@ -35,17 +35,20 @@ const WRITE_EVERY_MS: u64 = 1_000;
 pub struct Options {
     /// How long [`Projections::reach`] waits before it gives up.
     pub wait: Duration,
+    /// How long a search looks for one page, at least one message, before it ends the page early: a
+    /// pattern can take long over each message, however few there are.
+    pub page_time: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { wait: Duration::from_secs(30) }
+        Options { wait: Duration::from_secs(30), page_time: Duration::from_secs(2) }
     }
 }
 
-/// What a read is answered from.
+/// One of the projections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum ProjectionName {
     /// The projects.
     Projects,
     /// The chats with their branches and messages, and how many chats a project has.
@@ -56,17 +59,22 @@ pub enum Source {
     Search,
 }
 
-impl Source {
+impl ProjectionName {
     /// All of them.
-    pub const ALL: [Source; 4] = [Source::Projects, Source::Chats, Source::Runs, Source::Search];
+    pub const ALL: [ProjectionName; 4] = [
+        ProjectionName::Projects,
+        ProjectionName::Chats,
+        ProjectionName::Runs,
+        ProjectionName::Search,
+    ];
 
-    /// The name of the projection.
-    pub fn name(self) -> &'static str {
+    /// As [`ProjectionStatus`] and errors name it.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Source::Projects => ProjectModel::NAME,
-            Source::Chats => ChatModel::NAME,
-            Source::Runs => RunModel::NAME,
-            Source::Search => search::NAME,
+            ProjectionName::Projects => ProjectModel::NAME,
+            ProjectionName::Chats => ChatModel::NAME,
+            ProjectionName::Runs => RunModel::NAME,
+            ProjectionName::Search => search::NAME,
         }
     }
 }
@@ -138,7 +146,7 @@ impl Projections {
     ///
     /// [`WaitError`], if one has stopped before it or the time is over.
     pub async fn reach(&self, position: Position) -> Result<(), WaitError> {
-        self.reach_in(&Source::ALL, position).await
+        self.reach_in(&ProjectionName::ALL, position).await
     }
 
     /// Waits until these projections have applied `position`: one that a read doesn't use neither
@@ -147,11 +155,15 @@ impl Projections {
     /// # Errors
     ///
     /// [`WaitError`], if one of them has stopped before it or the time is over.
-    pub async fn reach_in(&self, sources: &[Source], position: Position) -> Result<(), WaitError> {
+    pub async fn reach_in(
+        &self,
+        names: &[ProjectionName],
+        position: Position,
+    ) -> Result<(), WaitError> {
         let deadline = Instant::now() + self.options.wait;
         let watches: Vec<_> = {
             let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
-            let used = |name| sources.iter().any(|source| source.name() == name);
+            let used = |name| names.iter().any(|used| used.as_str() == name);
             let used = followers.iter().filter(|follower| used(follower.name));
             used.map(|follower| (follower.name, follower.watch())).collect()
         };
@@ -313,7 +325,8 @@ impl Projections {
     }
 
     /// Searches the messages. The page begins after `after` and has at most `limit` hits; it
-    /// ends early after [`MAX_EXAMINED`](crate::MAX_EXAMINED) messages.
+    /// ends early after [`MAX_EXAMINED`](crate::MAX_EXAMINED) messages or
+    /// [`page_time`](Options::page_time).
     ///
     /// # Errors
     ///
@@ -325,7 +338,8 @@ impl Projections {
         after: Option<SearchKey>,
         limit: usize,
     ) -> Result<SearchPage, SearchError> {
-        self.search.page(query, after, limit, &self.projects, &self.chats)
+        let limits = Limits { hits: limit.max(1), time: self.options.page_time };
+        self.search.page(query, after, limits, &self.projects, &self.chats)
     }
 
     /// What a restart must wake: idle branches with a queue, and runs that are not at rest.

@@ -5,7 +5,9 @@
 use scripta_events::domain::*;
 
 use crate::testing::{History, message};
-use crate::{BranchStatus, PauseReason, Projections, RunStatus, SearchQuery, Source, WaitError};
+use crate::{
+    BranchStatus, PauseReason, ProjectionName, Projections, RunStatus, SearchQuery, WaitError,
+};
 
 async fn caught_up(history: &History, projections: &Projections) {
     projections.reach(history.head()).await.unwrap();
@@ -274,7 +276,7 @@ async fn an_event_that_is_not_known_stops_its_projection_alone() {
     assert_eq!(reached, before);
     assert!(reason.contains("0x7fff") && reason.contains("position 4"), "{reason}");
     // Reads of the others wait for the others only.
-    let others = [Source::Projects, Source::Chats, Source::Search];
+    let others = [ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Search];
     projections.reach_in(&others, history.head()).await.unwrap();
     for status in projections.status() {
         assert_eq!(status.stopped.is_some(), status.name == "runs", "{status:?}");

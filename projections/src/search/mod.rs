@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub(crate) use follow::SearchProjection;
 use live::Live;
 use pattern::{Matched, Pattern};
+pub(crate) use scan::Limits;
 use scan::{Scope, scan};
 use scripta_events::domain::{BranchId, ChatId, MessageId, ProjectId, Role};
 use scripta_events::log::EventLog;
@@ -87,7 +88,7 @@ pub struct SearchPage {
     pub hits: Vec<Hit>,
     /// Where to go on; `None` after the last message.
     pub next: Option<SearchKey>,
-    /// Whether the page ended at a limit (hits, or messages examined) and there may be more.
+    /// Whether the page ended at a limit (hits, messages examined, time) and there may be more.
     pub truncated: bool,
 }
 
@@ -230,7 +231,7 @@ impl Search {
         &self,
         query: &SearchQuery,
         after: Option<SearchKey>,
-        limit: usize,
+        limits: Limits,
         projects: &Projects,
         chats: &Chats,
     ) -> Result<SearchPage, SearchError> {
@@ -238,7 +239,7 @@ impl Search {
         let Some(scope) = scope(query, after, chats)? else {
             return Ok(SearchPage { hits: Vec::new(), next: None, truncated: false });
         };
-        let found = scan(&self.live, &pattern, &scope, limit.max(1))
+        let found = scan(&self.live, &pattern, &scope, limits)
             .map_err(|reason| SearchError::Index { reason })?;
         let hits = found.hits.iter().map(|(entry, matched)| hit(entry, matched, projects, chats));
         let hits = hits.collect::<Result<_, _>>()?;

@@ -3,6 +3,7 @@
 use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use scripta_events::domain::{BranchId, Role};
 use scripta_events::{Position, Timestamp};
@@ -31,20 +32,30 @@ pub(super) struct Scope {
     pub(super) until: Option<Timestamp>,
 }
 
+/// Where a page ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// After so many messages that match.
+    pub(crate) hits: usize,
+    /// After the first message examined when this is over.
+    pub(crate) time: Duration,
+}
+
 /// The messages found.
 pub(super) struct Found {
     pub(super) hits: Vec<(Arc<Entry>, Matched)>,
     pub(super) next: Option<SearchKey>,
 }
 
-/// Searches the messages of a scope in order, until `limit` match or as many as is allowed were
+/// Searches the messages of a scope in order, up to the limits or until as many as is allowed were
 /// examined.
 pub(super) fn scan(
     live: &Live,
     pattern: &Pattern,
     scope: &Scope,
-    limit: usize,
+    limits: Limits,
 ) -> Result<Found, String> {
+    let start = Instant::now();
     let Snapshot { searcher, tail } = live.snapshot();
     let mut candidates = Candidates::new(&searcher, &live.fields, pattern, scope, tail)?;
     let mut hits = Vec::new();
@@ -53,7 +64,8 @@ pub(super) fn scan(
         let Some(entry) = candidates.next()? else {
             return Ok(Found { hits, next: None });
         };
-        if hits.len() >= limit || examined >= MAX_EXAMINED {
+        let late = examined > 0 && start.elapsed() >= limits.time;
+        if hits.len() >= limits.hits || examined >= MAX_EXAMINED || late {
             return Ok(Found { hits, next: last });
         }
         last = Some(entry.key);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use regex::RegexBuilder;
@@ -10,8 +12,8 @@ use tempfile::TempDir;
 
 use super::need::{need, trigrams};
 use super::{MAX_PATTERN_CHARS, SearchError, SearchQuery};
-use crate::Projections;
 use crate::testing::History;
+use crate::{Options, Projections};
 
 /// Letters of orbits that other case foldings get wrong, and some that no folding touches.
 const LETTERS: &[char] = &[
@@ -72,11 +74,11 @@ struct Corpus {
 }
 
 /// Messages in several chats, the later half only in the tail or in young segments.
-fn corpus() -> Corpus {
+fn corpus(options: Options) -> Corpus {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let history = History::new();
     let dir = tempfile::tempdir().unwrap();
-    let projections = history.open(dir.path());
+    let projections = Projections::open(history.shared(), dir.path(), options).unwrap();
     let mut chats = Vec::new();
     for name in ["one", "two"] {
         let project = history.project(name);
@@ -133,8 +135,18 @@ fn check(corpus: &Corpus, query: &SearchQuery, limit: usize) {
 }
 
 #[test]
+fn pages_that_run_out_of_time_lose_nothing() {
+    let options = Options { page_time: Duration::ZERO, ..Options::default() };
+    let corpus = corpus(options);
+    let query = SearchQuery { roles: vec![Role::User, Role::Tool], ..SearchQuery::text("s") };
+    check(&corpus, &query, 10);
+    let first = corpus.projections.search(&query, None, 10).unwrap();
+    assert!(first.hits.len() <= 1 && first.truncated);
+}
+
+#[test]
 fn search_finds_what_a_scan_finds_in_the_same_order() {
-    let corpus = corpus();
+    let corpus = corpus(Options::default());
     let chat = corpus.messages[0].0;
     let config = ProptestConfig::with_cases(400);
     let mut runner = proptest::test_runner::TestRunner::new(config);
