@@ -5,6 +5,7 @@ use std::error::Error;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use scripta_actors::{Aggregate, ExecuteError, Refusal};
+use scripta_events::log::Receipt;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -47,6 +48,19 @@ pub(crate) struct Applied<D> {
     /// `None` for a document without one.
     pub(crate) revision: Option<u64>,
     pub(crate) position: u64,
+}
+
+impl<D> Applied<D> {
+    /// A change of a document without a revision.
+    pub(crate) fn new(receipt: &Receipt, phrase: String, document: D) -> Applied<D> {
+        let (replayed, position) = (receipt.replayed, receipt.position.0);
+        Applied { replayed, phrase, document, revision: None, position }
+    }
+
+    /// The same of a document that is at this revision.
+    pub(crate) fn at(self, revision: u64) -> Applied<D> {
+        Applied { revision: Some(revision), ..self }
+    }
 }
 
 /// A change that was not made: nothing was written.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use scripta_events::Position;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
 use scripta_projections::{
-    BranchRow, ChatRow, Projections, QueryError, REBUILD, Source, WaitError,
+    BranchRow, ChatRow, ProjectionName, Projections, QueryError, REBUILD, WaitError,
 };
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -47,7 +47,7 @@ pub(crate) async fn branch(
         found => return found,
     }
     // It may have been opened a moment ago: a read sees every acknowledged write.
-    app.reached(&[Source::Chats]).await?;
+    app.reached(&[ProjectionName::Chats]).await?;
     look_up(app, move |projections| branch_in(projections, chat, id)).await
 }
 
@@ -68,14 +68,11 @@ pub(crate) fn branch_in(
 ) -> Result<BranchRow, ScopeError> {
     let found = projections.branch(id)?;
     let row = found.ok_or(ScopeError::NotFound { what: "branch", id: id.0, listing: "Chat" })?;
-    match chat {
-        Some(chat) if chat != row.chat => Err(ScopeError::Elsewhere {
-            what: "branch",
-            id: id.0,
-            owner: "chat",
-            given: chat.0,
-            actual: row.chat.0,
-        }),
+    match chat.map(|chat| chat.0) {
+        Some(given) if given != row.chat.0 => {
+            let (what, owner, actual) = ("branch", "chat", row.chat.0);
+            Err(ScopeError::Elsewhere { what, id: id.0, owner, given, actual })
+        }
         _ => Ok(row),
     }
 }
@@ -88,14 +85,11 @@ pub(crate) fn chat_in(
 ) -> Result<ChatRow, ScopeError> {
     let found = projections.chat(id)?;
     let row = found.ok_or(ScopeError::NotFound { what: "chat", id: id.0, listing: "Chats" })?;
-    match project {
-        Some(project) if project != row.project => Err(ScopeError::Elsewhere {
-            what: "chat",
-            id: id.0,
-            owner: "project",
-            given: project.0,
-            actual: row.project.0,
-        }),
+    match project.map(|project| project.0) {
+        Some(given) if given != row.project.0 => {
+            let (what, owner, actual) = ("chat", "project", row.project.0);
+            Err(ScopeError::Elsewhere { what, id: id.0, owner, given, actual })
+        }
         _ => Ok(row),
     }
 }
@@ -124,11 +118,11 @@ pub(crate) fn check(
 }
 
 impl App {
-    /// Waits until reads from these see everything that was acknowledged before this call, and
-    /// says up to where that is.
-    pub(crate) async fn reached(&self, sources: &[Source]) -> Result<Position, WaitError> {
+    /// Waits until reads of these projections see everything that was acknowledged before this
+    /// call, and says up to where that is.
+    pub(crate) async fn reached(&self, used: &[ProjectionName]) -> Result<Position, WaitError> {
         let head = *self.log.head().borrow();
-        self.projections.reach_in(sources, head).await?;
+        self.projections.reach_in(used, head).await?;
         Ok(head)
     }
 }

@@ -31,11 +31,7 @@ pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<C
     let executed = call.app.handle.execute::<Chat>(ChatId::random(), command, meta).await;
     let done =
         executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;
-    Ok(Applied {
-        replayed: done.receipt.replayed,
-        phrase: format!("Created chat '{}'", done.state.title),
-        revision: Some(done.state.revision),
-        position: done.receipt.position.0,
-        document: ChatView::from(&*done.state),
-    })
+    let phrase = format!("Created chat '{}'", done.state.title);
+    let document = ChatView::from(&*done.state);
+    Ok(Applied::new(&done.receipt, phrase, document).at(done.state.revision))
 }

@@ -35,11 +35,6 @@ pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<C
         0 => format!("The chat was called '{title}' already"),
         _ => format!("Renamed the chat to '{title}'"),
     };
-    Ok(Applied {
-        replayed: done.receipt.replayed,
-        phrase,
-        revision: Some(done.state.revision),
-        position: done.receipt.position.0,
-        document: ChatView::from(&*done.state),
-    })
+    let document = ChatView::from(&*done.state);
+    Ok(Applied::new(&done.receipt, phrase, document).at(done.state.revision))
 }

@@ -21,11 +21,7 @@ pub(super) async fn run(call: &Call<'_>, arguments: ProjectsArguments) -> Outcom
     let executed = call.app.handle.execute::<Project>(ProjectId::random(), command, meta).await;
     let done = executed
         .map_err(|error| Rejected::from_execute(error, |state| ProjectView::from(state)))?;
-    Ok(Applied {
-        replayed: done.receipt.replayed,
-        phrase: format!("Created project '{}'", done.state.name),
-        revision: Some(done.state.revision),
-        position: done.receipt.position.0,
-        document: ProjectView::from(&*done.state),
-    })
+    let phrase = format!("Created project '{}'", done.state.name);
+    let document = ProjectView::from(&*done.state);
+    Ok(Applied::new(&done.receipt, phrase, document).at(done.state.revision))
 }

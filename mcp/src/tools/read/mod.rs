@@ -13,7 +13,9 @@ use std::sync::Arc;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
-use scripta_projections::{Projections, QueryError, REBUILD, SearchError, Source, WaitError};
+use scripta_projections::{
+    ProjectionName, Projections, QueryError, REBUILD, SearchError, WaitError,
+};
 use serde::Deserialize;
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -151,7 +153,7 @@ async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
     }
     shape(resource).check(&call.arguments)?;
     let arguments: ReadArguments = typed(call.arguments.clone().into())?;
-    let position = call.app.reached(sources(resource)).await?.0;
+    let position = call.app.reached(used_by(resource)).await?.0;
     let reader = Reader {
         projections: Arc::clone(&call.app.projections),
         lists: Arc::clone(&call.app.lists),
@@ -177,13 +179,15 @@ fn fill_in(resource: Resource, chat: ChatId, branch: BranchId, arguments: &mut J
     }
 }
 
-/// What a resource is answered from, what its ids are checked against included.
-fn sources(resource: Resource) -> &'static [Source] {
+/// The projections that a resource is read from, and that its ids are checked against.
+fn used_by(resource: Resource) -> &'static [ProjectionName] {
     match resource {
-        Resource::Projects | Resource::Chats => &[Source::Projects, Source::Chats],
-        Resource::Chat | Resource::Messages => &[Source::Chats],
-        Resource::Runs => &[Source::Projects, Source::Chats, Source::Runs],
-        Resource::Search => &[Source::Projects, Source::Chats, Source::Search],
+        Resource::Projects | Resource::Chats => &[ProjectionName::Projects, ProjectionName::Chats],
+        Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
+        Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
+        Resource::Search => {
+            &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Search]
+        }
     }
 }
 

@@ -34,18 +34,13 @@ pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome
         return Err(Rejected::refused("The receipt of this fork names no branch"));
     };
     let branch = BranchKey { chat: from.chat, branch };
-    let applied = Applied {
-        replayed: done.receipt.replayed,
-        phrase: "Forked a new branch and submitted the message there; its turn is running"
-            .to_owned(),
-        document: TurnView {
-            message_id: Some(Id(id.0)),
-            run_id: stream_of(&done.receipt, RUN).map(Id),
-            run: Some(RunProgress::of(RunStatusView::Running)),
-            ..TurnView::of(branch)
-        },
-        revision: None,
-        position: done.receipt.position.0,
+    let phrase = "Forked a new branch and submitted the message there; its turn is running";
+    let document = TurnView {
+        message_id: Some(Id(id.0)),
+        run_id: stream_of(&done.receipt, RUN).map(Id),
+        run: Some(RunProgress::of(RunStatusView::Running)),
+        ..TurnView::of(branch)
     };
+    let applied = Applied::new(&done.receipt, phrase.to_owned(), document);
     wait::until_ended(&call, Submitted { branch, message: id, wait }, applied).await
 }

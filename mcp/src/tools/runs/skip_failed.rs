@@ -19,18 +19,13 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
     let run = stream_of(&done.receipt, RUN).map(RunId);
     let (progress, phrase) = started(&done.state);
     let message = run.and_then(|run| done.state.runs.iter().find(|(_, taken)| **taken == run));
-    Ok(Applied {
-        replayed: done.receipt.replayed,
-        phrase,
-        document: TurnView {
-            message_id: message.map(|(message, _)| Id(message.0)),
-            run_id: run.map(|run| Id(run.0)),
-            run: Some(progress),
-            ..TurnView::of(key)
-        },
-        revision: None,
-        position: done.receipt.position.0,
-    })
+    let document = TurnView {
+        message_id: message.map(|(message, _)| Id(message.0)),
+        run_id: run.map(|run| Id(run.0)),
+        run: Some(progress),
+        ..TurnView::of(key)
+    };
+    Ok(Applied::new(&done.receipt, phrase, document))
 }
 
 /// How the turn stood that this started, as of its commit.

@@ -24,15 +24,10 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
         let messages = if waiting == 1 { "message waits" } else { "messages wait" };
         phrase.push_str(&format!("; {waiting} queued {messages}{}", wait::PAUSED));
     }
-    Ok(Applied {
-        replayed: done.receipt.replayed,
-        phrase,
-        document: TurnView {
-            run_id: stream_of(&done.receipt, RUN).map(Id),
-            run: stopped.then(|| RunProgress::of(RunStatusView::Stopped)),
-            ..TurnView::of(key)
-        },
-        revision: None,
-        position: done.receipt.position.0,
-    })
+    let document = TurnView {
+        run_id: stream_of(&done.receipt, RUN).map(Id),
+        run: stopped.then(|| RunProgress::of(RunStatusView::Stopped)),
+        ..TurnView::of(key)
+    };
+    Ok(Applied::new(&done.receipt, phrase, document))
 }

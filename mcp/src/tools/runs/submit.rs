@@ -32,13 +32,8 @@ pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome
     let done = executed.map_err(|error| {
         Rejected::from_execute(in_callers_words(error, branch), |state| document(branch, id, state))
     })?;
-    let applied = Applied {
-        replayed: done.receipt.replayed,
-        phrase: phrase(&done.state, id),
-        document: document(branch, id, &done.state),
-        revision: None,
-        position: done.receipt.position.0,
-    };
+    let document = document(branch, id, &done.state);
+    let applied = Applied::new(&done.receipt, phrase(&done.state, id), document);
     wait::until_ended(&call, Submitted { branch, message: id, wait }, applied).await
 }
 
