@@ -56,7 +56,9 @@ pub(super) fn check_log(disk: &SimDisk, strictness: Strictness<'_>) {
     if let Ok(events) = &events {
         compare(events, strictness);
     }
-    let streams = read_streams(core.store(), &seen);
+    // Opening believes what a forger says of revisions in earlier segments; verifying does not.
+    let is_forged = matches!(strictness, Strictness::Consistent) && verified.is_err();
+    let streams = if is_forged { Ok(()) } else { read_streams(core.store(), &seen) };
     match &verified {
         Ok(verified) => {
             assert_eq!(opened.head, Position(verified.events));
