@@ -17,7 +17,7 @@ use crate::serve::stop_signal;
 /// Serves the client at stdin and stdout until it closes stdin: by the server that runs on the
 /// data folder, or by this process where none does.
 pub async fn run(config: Config) -> Outcome {
-    let data = DataFolder::at(&config.data);
+    let data = DataFolder::of(&config);
     match running::find(&data).await {
         Some(server) => {
             let path = server.socket.ok_or_else(|| {

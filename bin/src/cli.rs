@@ -57,6 +57,14 @@ pub struct Serve {
     /// [env: SCRIPTA_OPEN]
     #[arg(long)]
     pub open: bool,
+    /// From this length on, a segment of the event log is sealed and another begun, such as
+    /// 64MiB [env: SCRIPTA_SEGMENT_BYTES] [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub segment_bytes: Option<String>,
+    /// While less than this is free on the disk, changes are refused
+    /// [env: SCRIPTA_RESERVE_BYTES] [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub reserve_bytes: Option<String>,
 }
 
 /// Arguments of `import`.
@@ -99,9 +107,19 @@ pub struct Search {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Log {
     /// Check every byte of the log: checksums, the hash chain, and that every event decodes.
-    Verify(LogFormat),
+    Verify(Verify),
     /// Count events, streams and bytes.
     Stat(LogFormat),
+    /// Show the last events, and perhaps those that come.
+    Tail(Tail),
+    /// Print events as JSON, one a line.
+    Dump(Dump),
+    /// Copy what is new in the log into a folder, beside a running server too.
+    Backup(Backup),
+    /// Make the log of this data folder out of a backup; there must be none yet.
+    Restore(Restore),
+    /// Copy what can be kept of a damaged log into a new folder; the damaged one isn't changed.
+    Salvage(Salvage),
 }
 
 /// How `log` prints.
@@ -110,4 +128,104 @@ pub struct LogFormat {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `log verify`.
+#[derive(Clone, Debug, Args)]
+pub struct Verify {
+    /// A head hash that an earlier verify or backup printed: it must be in the log's chain, so
+    /// that an end that was cut off is noticed
+    #[arg(long, value_name = "HASH")]
+    pub expect_head: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub format: LogFormat,
+}
+
+/// Arguments of `log tail`.
+#[derive(Clone, Debug, Args)]
+pub struct Tail {
+    /// How many events to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub lines: u64,
+    /// Go on with events as they come, until interrupted
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Which events.
+    #[command(flatten)]
+    pub only: Only,
+    /// How to print.
+    #[command(flatten)]
+    pub format: LogFormat,
+}
+
+/// Arguments of `log dump`.
+#[derive(Clone, Debug, Args)]
+pub struct Dump {
+    /// Only events after this position
+    #[arg(long, value_name = "POSITION", default_value_t = 0)]
+    pub after: u64,
+    /// Only events up to this position
+    #[arg(long, value_name = "POSITION")]
+    pub until: Option<u64>,
+    /// Which events.
+    #[command(flatten)]
+    pub only: Only,
+    /// Print payloads as they are stored, in base64, and not decoded
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// Which events to show.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Only {
+    /// Only events of this category: project, chat, branch, run or a number
+    #[arg(long, value_name = "CATEGORY")]
+    pub category: Option<String>,
+    /// Only events of this type, by name or code: ChatRenamed, 0x0302
+    #[arg(long = "type", value_name = "TYPE")]
+    pub event_type: Option<String>,
+    /// Only events of the stream, or of the root, with this id
+    #[arg(long, value_name = "ID")]
+    pub stream: Option<uuid::Uuid>,
+}
+
+/// Arguments of `log backup`.
+#[derive(Clone, Debug, Args)]
+pub struct Backup {
+    /// The folder of the backup; one that holds an earlier backup gets what is new
+    #[arg(value_name = "FOLDER")]
+    pub to: PathBuf,
+    /// How to print.
+    #[command(flatten)]
+    pub format: LogFormat,
+}
+
+/// Arguments of `log restore`.
+#[derive(Clone, Debug, Args)]
+pub struct Restore {
+    /// The folder of the backup, or another data folder
+    #[arg(value_name = "FOLDER")]
+    pub from: PathBuf,
+    /// The backup is damaged: restore what can be kept of it
+    #[arg(long)]
+    pub salvage: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub format: LogFormat,
+}
+
+/// Arguments of `log salvage`.
+#[derive(Clone, Debug, Args)]
+pub struct Salvage {
+    /// The new folder
+    #[arg(value_name = "FOLDER")]
+    pub to: PathBuf,
+    /// Write the events behind the damage, which can be read and not be kept, to this file, as
+    /// JSON, one a line
+    #[arg(long, value_name = "FILE")]
+    pub behind: Option<PathBuf>,
+    /// How to print.
+    #[command(flatten)]
+    pub format: LogFormat,
 }

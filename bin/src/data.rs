@@ -5,6 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use scripta_events::segment;
+
+use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 
 /// Read and write for the owner, nothing for anybody else.
@@ -17,12 +20,24 @@ const OWNER_ONLY_FOLDER: u32 = 0o700;
 #[derive(Clone, Debug)]
 pub struct DataFolder {
     root: PathBuf,
+    segments: segment::Options,
 }
 
 impl DataFolder {
-    /// The folder at this path, whether it is there or not.
+    /// The folder at this path, whether it is there or not, with a log as it is by default.
+    #[cfg(test)]
     pub fn at(root: impl Into<PathBuf>) -> DataFolder {
-        DataFolder { root: root.into() }
+        DataFolder { root: root.into(), segments: segment::Options::default() }
+    }
+
+    /// The folder that the configuration names, with a log as it says.
+    pub fn of(config: &Config) -> DataFolder {
+        DataFolder { root: config.data.clone(), segments: config.segments }
+    }
+
+    /// How the log in it keeps its files.
+    pub fn segments(&self) -> segment::Options {
+        self.segments
     }
 
     /// Makes the folder, if it is not there, for its owner only.

@@ -13,6 +13,7 @@ mod import;
 mod key;
 mod log_command;
 mod models;
+mod progress;
 mod remote;
 mod running;
 mod search;
@@ -58,7 +59,7 @@ fn run(cli: Cli) -> Outcome {
 }
 
 async fn dispatch(command: Command, config: Config) -> Outcome {
-    let data = DataFolder::at(&config.data);
+    let data = DataFolder::of(&config);
     match command {
         Command::Serve(Serve { demo, .. }) => serve::run(config, demo).await,
         Command::Mcp => attach::run(config).await,

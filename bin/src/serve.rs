@@ -21,7 +21,7 @@ use crate::socket::Socket;
 
 /// Serves the data folder until a signal asks it to stop.
 pub async fn run(config: Config, demo: bool) -> Outcome {
-    let data = DataFolder::at(&config.data);
+    let data = DataFolder::of(&config);
     let models = Connections::new(&config.connections, &Process)?;
     // The lock comes first: whoever has the folder is whom a person wants to hear about.
     let engine = Arc::new(Engine::open(&data, Arc::new(models)).await?);

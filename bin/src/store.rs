@@ -8,6 +8,7 @@ use scripta_projections::{OpenError as ProjectionsError, Options, Projections, W
 
 use crate::data::DataFolder;
 use crate::failure::{Failure, Outcome, Status, sentence};
+use crate::progress::IndexProgress;
 
 /// What the whole program reads from and writes to.
 pub struct Store {
@@ -68,10 +69,10 @@ pub async fn blocking<T: Send + 'static>(
 
 fn open(data: &DataFolder) -> Outcome<Store> {
     data.create()?;
-    let opened = SegmentLog::open_with(data.root(), segment::Options::default(), &mut |rebuilt| {
-        let segment::Rebuilt { segments, of } = rebuilt;
-        tracing::info!("the index of the log is being rebuilt: {segments} of {of} segments");
-    });
+    let opened = {
+        let mut shown = IndexProgress::default();
+        SegmentLog::open_with(data.root(), data.segments(), &mut |rebuilt| shown.tell(rebuilt))
+    };
     let (segments, opened) = opened.map_err(|error| log_failure(data, &error))?;
     if let Some(cut) = &opened.cut {
         tracing::warn!(

@@ -76,6 +76,10 @@
 
 use bytes::Bytes;
 use serde::Serialize;
+#[doc(hidden)]
+pub use serde::Serialize as __Serialize;
+/// What an event's payload can be given to, so that a person can read it.
+pub use serde::Serializer;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
@@ -302,6 +306,33 @@ macro_rules! events {
         $(#[$meta])*
         $vis enum $set {
             $( $(#[$doc])* $payload($payload), )+
+        }
+
+        #[allow(dead_code, reason = "not every program shows its events to people")]
+        impl $set {
+            /// The codes of this set, each with the name of its payload's type.
+            $vis const TYPES: &'static [($crate::EventType, &'static str)] =
+                &[$( ($crate::EventType($code), stringify!($payload)), )+];
+
+            /// The name of the payload's type.
+            $vis fn name(&self) -> &'static str {
+                match self {
+                    $( $set::$payload(_) => stringify!($payload), )+
+                }
+            }
+
+            /// Gives the payload to a serializer, such as JSON's, so that a person can read it.
+            /// It is not the form that is stored.
+            $vis fn serialize_payload<S: $crate::codec::Serializer>(
+                &self,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                match self {
+                    $( $set::$payload(payload) => {
+                        $crate::codec::__Serialize::serialize(payload, serializer)
+                    } )+
+                }
+            }
         }
 
         impl $crate::codec::Event for $set {

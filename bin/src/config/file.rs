@@ -20,9 +20,32 @@ pub struct FileConfig {
     pub allowed_origins: Option<Vec<String>>,
     /// The filter of the log lines, as tracing-subscriber writes it.
     pub log: Option<String>,
+    /// How long a segment of the event log gets.
+    pub segment_bytes: Option<Size>,
+    /// How much of the disk the event log leaves free.
+    pub reserve_bytes: Option<Size>,
     /// The connections to models.
     #[serde(default)]
     pub connections: Vec<FileConnection>,
+}
+
+/// A number of bytes, or text such as `"64MiB"`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Size {
+    /// Bytes.
+    Bytes(u64),
+    /// With a unit.
+    Text(String),
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Size::Bytes(bytes) => bytes.fmt(f),
+            Size::Text(text) => text.fmt(f),
+        }
+    }
 }
 
 /// One `[[connections]]` table.

@@ -1,11 +1,14 @@
 //! The effective configuration: flags over environment over `scripta.toml` over defaults.
 
 mod file;
+mod size;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 pub use file::{FileConnection, Provider};
+
+use scripta_events::segment::{self, MAX_SEGMENT_BYTES};
 
 use crate::cli::{Global, Serve};
 use crate::failure::{Failure, Outcome};
@@ -30,7 +33,13 @@ const KNOWN_ENVIRONMENT: &[&str] = &[
     "SCRIPTA_ALLOWED_HOSTS",
     "SCRIPTA_ALLOWED_ORIGINS",
     "SCRIPTA_LOG",
+    "SCRIPTA_SEGMENT_BYTES",
+    "SCRIPTA_RESERVE_BYTES",
 ];
+
+/// The smallest segment that makes sense, in bytes: less than that is more header and marks than
+/// events.
+const LEAST_SEGMENT_BYTES: u64 = 4 * 1024;
 
 /// The effective configuration.
 #[derive(Clone, Debug)]
@@ -47,6 +56,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// The filter of the log lines.
     pub log: String,
+    /// How the event log keeps its files.
+    pub segments: segment::Options,
     /// The connections, beside `builtin:demo`.
     pub connections: Vec<FileConnection>,
 }
@@ -80,6 +91,7 @@ pub fn resolve(global: &Global, serve: &Serve, environment: &dyn Environment) ->
     let file = file::read(&path, named.is_some())?;
     check_connections(&file.connections)?;
     check_environment(environment, &file.connections)?;
+    let segments = segment_options(serve, environment, &file)?;
 
     let listen = serve.listen.clone().or_else(|| environment.get("SCRIPTA_LISTEN"));
     let listen = listen.or(file.listen).unwrap_or_else(|| DEFAULT_LISTEN.to_owned());
@@ -107,8 +119,39 @@ pub fn resolve(global: &Global, serve: &Serve, environment: &dyn Environment) ->
         allowed_hosts: list("SCRIPTA_ALLOWED_HOSTS", file.allowed_hosts),
         allowed_origins: list("SCRIPTA_ALLOWED_ORIGINS", file.allowed_origins),
         log: log.map_or_else(|| DEFAULT_LOG.to_owned(), |log| format!("{log},{ALWAYS_OFF}")),
+        segments,
         connections: file.connections,
     })
+}
+
+fn segment_options(
+    serve: &Serve,
+    environment: &dyn Environment,
+    file: &file::FileConfig,
+) -> Outcome<segment::Options> {
+    let default = segment::Options::default();
+    let value = |flag: &Option<String>, name: &str, key: &str, in_file: &Option<file::Size>| {
+        let variable = format!("SCRIPTA_{}", name.to_uppercase().replace('-', "_"));
+        if let Some(text) = flag {
+            return size::bytes(&format!("--{name}"), text).map(Some);
+        }
+        if let Some(text) = environment.get(&variable) {
+            return size::bytes(&variable, &text).map(Some);
+        }
+        in_file.as_ref().map(|size| size::bytes(key, &size.to_string())).transpose()
+    };
+    let segment =
+        value(&serve.segment_bytes, "segment-bytes", "segment_bytes", &file.segment_bytes)?;
+    let reserve =
+        value(&serve.reserve_bytes, "reserve-bytes", "reserve_bytes", &file.reserve_bytes)?;
+    let segment_bytes = segment.unwrap_or(default.segment_bytes);
+    if !(LEAST_SEGMENT_BYTES..=MAX_SEGMENT_BYTES).contains(&segment_bytes) {
+        return Err(Failure::usage(format!(
+            "a segment of {segment_bytes} bytes can't be had; give --segment-bytes between 4KiB and 1GiB"
+        )));
+    }
+    let reserve_bytes = reserve.unwrap_or(default.reserve_bytes);
+    Ok(segment::Options { segment_bytes, reserve_bytes })
 }
 
 /// The data folder alone, for commands that need no more.
@@ -242,6 +285,24 @@ mod tests {
         let config = resolve(&global, &Serve::default(), &env).unwrap();
         assert_eq!(config.listen.to_string(), DEFAULT_LISTEN);
         assert!(!config.open);
+    }
+
+    #[test]
+    fn the_sizes_of_the_log_come_from_anywhere() {
+        let toml = "segment_bytes = '8MiB'\nreserve_bytes = 4194304\n";
+        let (_dir, global, env) = setup(toml, &[("SCRIPTA_RESERVE_BYTES", "2 MiB")]);
+        let segments = |serve: &Serve, env: &Fake| resolve(&global, serve, env).unwrap().segments;
+        let file = segments(&Serve::default(), &Fake(BTreeMap::new()));
+        assert_eq!((file.segment_bytes, file.reserve_bytes), (8 << 20, 4 << 20));
+        assert_eq!(segments(&Serve::default(), &env).reserve_bytes, 2 << 20);
+        let serve = Serve { segment_bytes: Some("16KiB".to_owned()), ..Serve::default() };
+        assert_eq!(segments(&serve, &env).segment_bytes, 16 << 10);
+        for wrong in ["1", "2GiB", "many", ""] {
+            let serve = Serve { segment_bytes: Some(wrong.to_owned()), ..Serve::default() };
+            let failure = resolve(&global, &serve, &env).unwrap_err();
+            assert_eq!(failure.status(), Status::Usage, "{wrong}");
+            assert!(failure.to_string().contains("--segment-bytes"), "{failure}");
+        }
     }
 
     #[test]

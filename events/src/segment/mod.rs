@@ -132,7 +132,7 @@ pub enum OpenError {
     Locked(#[from] LockError),
     /// Bytes are not what was written.
     #[error(
-        "{segment} is damaged at byte {offset}: {reason}; run `scripta log verify`, and restore a backup"
+        "{segment} is damaged at byte {offset}: {reason}; run `scripta log verify`, and restore a backup or keep what is good with `scripta log salvage`"
     )]
     Corrupt {
         /// The segment's file name.

@@ -12,6 +12,7 @@ mod crash;
 mod damage;
 mod exclusive;
 mod import;
+mod log_commands;
 mod refusals;
 mod says;
 mod stdio;
