@@ -204,9 +204,12 @@ pub(crate) fn check_limits(commit: &Commit) -> Result<(), AppendError> {
     if let Some(stream) = appended.clone().chain(checked).find(|id| id.root != commit.root) {
         return Err(AppendError::WrongRoot { stream, root: commit.root });
     }
-    let mut seen = std::collections::HashSet::new();
-    if let Some(stream) = appended.clone().find(|id| !seen.insert(*id)) {
-        return Err(AppendError::StreamTwice { stream });
+    // Nearly every commit is over one stream: no set is made for that.
+    if commit.appends.len() > 1 {
+        let mut seen = std::collections::HashSet::new();
+        if let Some(stream) = appended.clone().find(|id| !seen.insert(*id)) {
+            return Err(AppendError::StreamTwice { stream });
+        }
     }
     let events = commit.appends.iter().flat_map(|append| &append.events);
     let count = events.clone().count();

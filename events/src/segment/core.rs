@@ -64,7 +64,6 @@ pub(super) struct Resume<F> {
 }
 
 /// What the commits of the frame that is being made change.
-#[derive(Default)]
 struct Pending {
     revisions: HashMap<StreamId, Revision>,
     receipts: HashMap<OperationId, Receipt>,
@@ -124,7 +123,7 @@ impl<D: Disk, I: Index> Core<D, I> {
         self.time = self.time.max(now);
         let mut buffer = std::mem::take(&mut self.buffer);
         frame::begin(&mut buffer);
-        let mut pending = Pending::default();
+        let mut pending = Pending::of(commits.len());
         for commit in commits {
             answers.push(self.take(commit, &mut pending, &mut buffer));
             if buffer.len() >= FRAME_BODY {
@@ -447,6 +446,16 @@ impl<D: Disk, I: Index> Core<D, I> {
 }
 
 impl Pending {
+    /// Room for a frame of about so many commits.
+    fn of(commits: usize) -> Pending {
+        Pending {
+            revisions: HashMap::with_capacity(commits),
+            receipts: HashMap::with_capacity(commits),
+            commits: Vec::with_capacity(commits),
+            counts: Counts::default(),
+        }
+    }
+
     /// The answer to a commit of a frame that could not be written.
     fn fail(&self, answer: &mut Result<Receipt, AppendError>, error: &AppendError) {
         *answer = match (&*answer, error) {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::core::Core;
@@ -29,6 +30,10 @@ const GROUP_BYTES: usize = 8 * 1024 * 1024;
 /// After so long without work, a mark says that all before it is durable.
 const IDLE: Duration = Duration::from_millis(50);
 
+/// From so many answers on, the runtime that waits for them hands them out: it wakes its own tasks
+/// for a fraction of what waking them from this thread costs, one by one.
+const HANDED_OVER: usize = 8;
+
 /// How much of the last sync's time a group may wait for company, as a divisor.
 const WAIT_DIVISOR: u32 = 2;
 
@@ -47,7 +52,15 @@ enum Job {
     Close { answer: oneshot::Sender<Result<(), AppendError>> },
 }
 
-type Answer = oneshot::Sender<Result<Receipt, AppendError>>;
+struct Answer {
+    sender: oneshot::Sender<Result<Receipt, AppendError>>,
+    /// The runtime of the task that waits, if it has threads that can work for it: one with a
+    /// single thread may be waiting in that thread for this very answer.
+    runtime: Option<Handle>,
+}
+
+/// Answers with their results; they are sent when this is dropped, wherever that is.
+struct Ready(Vec<(Answer, Result<Receipt, AppendError>)>);
 
 impl Writer {
     pub fn start<D: Disk, I: Index>(core: Core<D, I>, lock: FolderLock) -> io::Result<Writer> {
@@ -73,8 +86,10 @@ impl Writer {
         let permits = cost.div_ceil(1024).min(QUEUE_KIB) as u32;
         let permit = self.permits.acquire_many(permits).await;
         let _permit = permit.map_err(|_| AppendError::Closed)?;
-        let (answer, answered) = oneshot::channel();
-        let job = Job::Append { commit, cost, answer };
+        let (sender, answered) = oneshot::channel();
+        let runtime = Handle::try_current().ok();
+        let runtime = runtime.filter(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let job = Job::Append { commit, cost, answer: Answer { sender, runtime } };
         self.send(job).map_err(|_unsent| AppendError::Closed)?;
         match answered.await {
             Ok(result) => result,
@@ -204,16 +219,42 @@ impl<D: Disk, I: Index> Thread<D, I> {
         let results = self.core.append_group(&group.commits, Timestamp::now());
         self.last_sync = begin.elapsed();
         self.last_group = group.commits.len();
-        for (answer, result) in group.answers.drain(..).zip(results) {
-            // A caller who gave up can ask again by the operation id.
-            let _gone = answer.send(result);
-        }
+        Ready(group.answers.drain(..).zip(results).collect()).send();
     }
 
     fn close_silently(&mut self) {
         match self.core.close() {
             Ok(()) | Err(AppendError::Closed) => {}
             Err(error) => tracing::error!(%error, "the log could not be closed cleanly"),
+        }
+    }
+}
+
+impl Ready {
+    fn send(self) {
+        match self.runtime() {
+            Some(runtime) if self.0.len() >= HANDED_OVER => {
+                // A runtime that has ended drops the task, which sends them all the same.
+                runtime.spawn(async move { drop(self) });
+            }
+            _ => drop(self),
+        }
+    }
+
+    /// The runtime of all of them, if it is one.
+    fn runtime(&self) -> Option<Handle> {
+        let mut runtimes = self.0.iter().map(|(answer, _)| answer.runtime.as_ref());
+        let first = runtimes.next().flatten()?;
+        let same = runtimes.all(|other| other.is_some_and(|other| other.id() == first.id()));
+        same.then(|| first.clone())
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        for (answer, result) in self.0.drain(..) {
+            // A caller who gave up can ask again by the operation id.
+            let _gone = answer.sender.send(result);
         }
     }
 }
