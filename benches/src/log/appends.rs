@@ -15,6 +15,7 @@ struct Aim {
     /// Of what the raw disk does.
     of_raw: f64,
     /// Of what the best of the other stores does.
+    #[cfg_attr(not(feature = "peers"), expect(dead_code, reason = "they are not built in"))]
     of_peers: Option<f64>,
 }
 

@@ -7,7 +7,7 @@ use scripta_tests::mcp::{Client, Era};
 use scripta_tests::server::{DataFolder, Server};
 use serde_json::{Value, json};
 
-use crate::says::{create_chat, create_project, id_of, items, operation, read, roles, submit};
+use crate::says::{create_chat, create_project, id_of, items, operation, read, roles};
 
 /// Clients that submit at once; enough that commits are grouped.
 const WRITERS: usize = 8;

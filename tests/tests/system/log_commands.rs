@@ -121,9 +121,9 @@ async fn a_backup_under_load_is_restored_elsewhere() {
     }
     assert!(last["head"].as_u64() > first["head"].as_u64());
     assert!(last["segments"].as_u64().unwrap() > last["copiedSegments"].as_u64().unwrap());
-    let nothing = json(&data.run(&backup).expect_code(0));
+    server.stop().await;
+    data.run(&backup).expect_code(0);
     let again = json(&data.run(&backup).expect_code(0));
-    assert_eq!(again["head"], nothing["head"]);
     assert_eq!(again["copiedBytes"], 0, "nothing is new");
 
     let place = DataFolder::new();
@@ -136,7 +136,6 @@ async fn a_backup_under_load_is_restored_elsewhere() {
         assert_eq!(json(&verify.expect_code(0))["expectedHeadAt"], again["head"]);
     }
     place.run(&["log", "restore", to.to_str().unwrap()]).expect_refusal(3, &["already"]);
-    server.stop().await;
 
     let server = Server::start(&place).await;
     let client = Client::raw(&server, Era::Modern).await;
