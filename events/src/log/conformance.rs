@@ -1,4 +1,4 @@
-//! The suite that every [`EventLog`](super::EventLog) passes.
+//! The suite that every [`EventLog`] passes.
 //!
 //! [`event_log_conformance!`](crate::event_log_conformance) makes a test of each case, given an
 //! expression that makes an empty log and whatever must live as long as it.
