@@ -111,11 +111,13 @@ pub fn backup(
 }
 
 /// Restores the backup in the folder `from` into the folder `to`, which must have no log and no
-/// index, and is made if it is not there. All that is copied is verified.
+/// index, and is made if it is not there. Every frame that is copied is checked, and the chain of
+/// hashes from the first to the last.
 ///
 /// # Errors
 ///
-/// [`BackupError`]; `to` then has no log.
+/// [`BackupError`]; `to` then has no log. If its last step was interrupted, it has one that
+/// doesn't open: remove it, and restore again.
 pub fn restore(
     from: &Path,
     to: &Path,

@@ -210,7 +210,7 @@ proptest! {
     /// Several damages at once: no panic, nothing that was not written, nothing kept twice.
     #[test]
     fn whatever_happened_what_is_kept_was_written(
-        damages in prop::collection::vec((0..3usize, 0..2_000usize, 0..6u8, any::<u8>()), 1..6),
+        damages in prop::collection::vec((0..3usize, 0..2_000usize, 0..7u8, any::<u8>()), 1..6),
     ) {
         let disk = three_segments(true);
         let names = names(&disk);
@@ -232,13 +232,27 @@ proptest! {
                     let other = disk.contents(&names[usize::from(byte) % 3]);
                     disk.put(&names[segment], &other);
                 }
-                _ => disk.put(&names[segment], &bytes.repeat(1 + usize::from(byte % 2))),
+                5 => disk.put(&names[segment], &bytes.repeat(1 + usize::from(byte % 2))),
+                _ => {
+                    let mut chance = fastrand::Rng::with_seed(u64::from(byte));
+                    let garbage: Vec<u8> = (0..at).map(|_| chance.u8(..)).collect();
+                    disk.put(&names[segment], &garbage);
+                }
             }
         }
         let result = salvage_disk(&disk, &new_disk(), &mut |_| {}, &mut |_, _| {});
         if result.is_ok() {
             check_kept(&disk);
         }
+        let mut shown = Vec::new();
+        let view = View::over(disk.clone(), Position::START).and_then(|mut view| {
+            view.read(&mut |event| {
+                shown.push(event.clone());
+                std::ops::ControlFlow::Continue(())
+            })
+        });
+        prop_assert!(shown[..] == written()[..shown.len()]);
+        prop_assert!(view.is_ok() == verified(&disk).is_ok());
         // A backup refuses what doesn't verify.
         let copied = crate::segment::backup::copy_new(&disk, &new_disk(), &mut |_, _| {});
         prop_assert!(copied.is_ok() || verified(&disk).is_err());
