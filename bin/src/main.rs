@@ -1,5 +1,8 @@
 //! Scripta: the server and the command line, in one binary.
 
+#[macro_use]
+mod output;
+
 mod attach;
 mod cli;
 mod config;

@@ -35,7 +35,7 @@ pub async fn run(data: &DataFolder, arguments: Search) -> Outcome {
     };
     if arguments.json {
         let json = serde_json::to_string_pretty(&answer);
-        println!("{}", json.map_err(|error| Failure::failed(error.to_string()))?);
+        say!("{}", json.map_err(|error| Failure::failed(error.to_string()))?);
     } else {
         print(&answer);
     }
@@ -73,15 +73,19 @@ fn id(flag: &str, text: Option<String>) -> Outcome<Option<Uuid>> {
 fn print(answer: &Answer) {
     let colored = std::io::stdout().is_terminal();
     for found in &answer.items {
-        println!(
+        say!(
             "{} / {}  {}  {}  {}",
-            found.project_name, found.chat_title, found.time, found.role, found.message_id
+            found.project_name,
+            found.chat_title,
+            found.time,
+            found.role,
+            found.message_id
         );
-        println!("    {}", fragment(found, colored));
+        say!("    {}", fragment(found, colored));
     }
     match (answer.items.len(), &answer.next_cursor) {
-        (0, _) => println!("nothing was found"),
-        (_, Some(_)) => println!("there is more; raise --limit"),
+        (0, _) => say!("nothing was found"),
+        (_, Some(_)) => say!("there is more; raise --limit"),
         (_, None) => {}
     }
 }

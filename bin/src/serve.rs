@@ -91,7 +91,7 @@ async fn serve(config: &Config, data: &DataFolder, engine: &Arc<Engine>, demo: b
 async fn make_ready(engine: &Engine, shared: &Shared, demo: bool) -> Outcome {
     engine.wake().await?;
     if demo && !demo::fill(engine).await? {
-        println!("--demo: the data folder is not empty, so nothing was added to it.");
+        say!("--demo: the data folder is not empty, so nothing was added to it.");
     }
     shared.set_ready(true);
     tracing::info!("ready");
@@ -149,13 +149,13 @@ fn clear_uploads(data: &DataFolder) {
 
 /// Tells a person what they need to connect.
 fn greet(config: &Config, address: SocketAddr, key: &Key) {
-    println!("Scripta {} listens on http://{address}", env!("CARGO_PKG_VERSION"));
-    println!("Data folder: {}", config.data.display());
+    say!("Scripta {} listens on http://{address}", env!("CARGO_PKG_VERSION"));
+    say!("Data folder: {}", config.data.display());
     let connections = config.connections.iter().map(|connection| connection.name.as_str());
     let connections: Vec<&str> = connections.chain([scripta_actors::demo::CONNECTION]).collect();
-    println!("Model connections: {}", connections.join(", "));
+    say!("Model connections: {}", connections.join(", "));
     if config.open {
-        println!(
+        say!(
             "WARNING: --open is set: every program and every user of this machine may do everything here without a key."
         );
     }
@@ -169,6 +169,6 @@ fn greet(config: &Config, address: SocketAddr, key: &Key) {
         "command": program.display().to_string(),
         "args": ["--data", config.data.display().to_string(), "mcp"],
     } } });
-    println!("\nTo connect an MCP client over HTTP, paste:\n{http:#}");
-    println!("\nor, for a client that starts its servers itself:\n{stdio:#}");
+    say!("\nTo connect an MCP client over HTTP, paste:\n{http:#}");
+    say!("\nor, for a client that starts its servers itself:\n{stdio:#}");
 }

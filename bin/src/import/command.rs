@@ -26,9 +26,9 @@ pub async fn run(data: &DataFolder, arguments: Import) -> Outcome {
     };
     if arguments.json {
         let json = serde_json::to_string_pretty(&report);
-        println!("{}", json.map_err(|error| Failure::failed(error.to_string()))?);
+        say!("{}", json.map_err(|error| Failure::failed(error.to_string()))?);
     } else {
-        println!("{report}");
+        say!("{report}");
     }
     for failure in &report.failures {
         eprintln!("{}: {}: {}", failure.file, failure.id, failure.reason);

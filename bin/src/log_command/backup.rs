@@ -72,13 +72,13 @@ fn print(copied: &Copied, as_json: bool, title: &str, to: &Path) {
             "copiedSegments": copied.copied_segments,
             "copiedBytes": copied.copied_bytes,
         });
-        println!("{json:#}");
+        say!("{json:#}");
         return;
     }
-    println!("{title}: {}", to.display());
-    println!("log        {}", copied.log);
-    println!("head       {}", copied.head);
-    println!("head hash  {hash}");
-    println!("segments   {}", copied.segments);
-    println!("copied     {} segments, {} bytes", copied.copied_segments, copied.copied_bytes);
+    say!("{title}: {}", to.display());
+    say!("log        {}", copied.log);
+    say!("head       {}", copied.head);
+    say!("head hash  {hash}");
+    say!("segments   {}", copied.segments);
+    say!("copied     {} segments, {} bytes", copied.copied_segments, copied.copied_bytes);
 }

@@ -125,25 +125,25 @@ fn print(salvaged: &Salvaged, as_json: bool, to: &Path) {
                 "last": behind.last,
             },
         });
-        println!("{json:#}");
+        say!("{json:#}");
         return;
     }
-    println!("salvaged into {}", to.display());
-    println!("kept       {} events in {} commits", salvaged.head, salvaged.commits);
-    println!("head hash  {hash}");
+    say!("salvaged into {}", to.display());
+    say!("kept       {} events in {} commits", salvaged.head, salvaged.commits);
+    say!("head hash  {hash}");
     for mended in &salvaged.mended {
-        println!("mended     {} at byte {}: {}", mended.segment, mended.offset, mended.what);
+        say!("mended     {} at byte {}: {}", mended.segment, mended.offset, mended.what);
     }
     let Some(damage) = &salvaged.damage else {
-        println!("nothing is lost");
+        say!("nothing is lost");
         return;
     };
-    println!("damaged    {} at byte {}: {}", damage.segment, damage.offset, damage.reason);
+    say!("damaged    {} at byte {}: {}", damage.segment, damage.offset, damage.reason);
     match (behind.first, behind.last) {
-        (Some(first), Some(last)) => println!(
+        (Some(first), Some(last)) => say!(
             "not kept   {} events behind it can be read, from position {first} to {last}; --behind FILE writes them to a file",
             behind.events
         ),
-        _ => println!("not kept   no event can be read behind it"),
+        _ => say!("not kept   no event can be read behind it"),
     }
 }

@@ -43,17 +43,17 @@ pub fn run(data: &DataFolder, format: &LogFormat) -> Outcome {
         if let Some(fields) = json.as_object_mut() {
             fields.insert("categories".to_owned(), listed.collect());
         }
-        println!("{json:#}");
+        say!("{json:#}");
         return Ok(());
     }
-    println!("the log: {}", verified.log);
+    say!("the log: {}", verified.log);
     verify::print(&verified);
     for (category, counted) in &categories {
         let Counted { streams, events, payload_bytes, types } = counted;
-        println!("\n{}", category_name(*category));
-        println!("  {streams} streams, {events} events, {payload_bytes} bytes of payload");
+        say!("\n{}", category_name(*category));
+        say!("  {streams} streams, {events} events, {payload_bytes} bytes of payload");
         for (name, count) in types {
-            println!("  {count:>10} {name}");
+            say!("  {count:>10} {name}");
         }
     }
     Ok(())

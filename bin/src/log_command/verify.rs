@@ -25,13 +25,13 @@ pub fn run(data: &DataFolder, arguments: &Verify) -> Outcome {
     let head = head.transpose()?;
     let verified = read(data, head, &mut decodes)?;
     if arguments.format.json {
-        println!("{:#}", as_json(&verified));
+        say!("{:#}", as_json(&verified));
         return Ok(());
     }
-    println!("the log is whole: {}", verified.log);
+    say!("the log is whole: {}", verified.log);
     print(&verified);
     if let Some(position) = verified.demanded_head {
-        println!("the expected head is in it, at position {position}");
+        say!("the expected head is in it, at position {position}");
     }
     Ok(())
 }
@@ -70,16 +70,16 @@ pub fn as_json(verified: &Verified) -> Value {
 
 /// The same for people.
 pub fn print(verified: &Verified) {
-    println!("events     {}", verified.events);
-    println!("commits    {}", verified.commits);
-    println!("streams    {}", verified.streams);
-    println!("frames     {}", verified.frames);
-    println!("segments   {}", verified.segments);
-    println!("bytes      {}", verified.bytes);
-    println!("last write {}", time(verified));
-    println!("head hash  {}", blake3::Hash::from(verified.head_hash).to_hex());
+    say!("events     {}", verified.events);
+    say!("commits    {}", verified.commits);
+    say!("streams    {}", verified.streams);
+    say!("frames     {}", verified.frames);
+    say!("segments   {}", verified.segments);
+    say!("bytes      {}", verified.bytes);
+    say!("last write {}", time(verified));
+    say!("head hash  {}", blake3::Hash::from(verified.head_hash).to_hex());
     if let Some(offset) = verified.torn_at {
-        println!(
+        say!(
             "the last segment ends in a torn frame at byte {offset}: a running server is writing it, or a crash left it and the next start cuts it off"
         );
     }

@@ -233,3 +233,21 @@ fn a_folder_without_a_log_is_named() {
         data.run(command).expect_refusal(1, &["no log", &folder]);
     }
 }
+
+#[tokio::test]
+async fn a_reader_that_has_gone_ends_no_command_in_a_panic() {
+    let (data, _) = with_segments().await;
+    for command in [&["log", "verify"][..], &["log", "stat", "--json"], &["log", "dump"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = binary::command()
+            .args(["--data", data.path().to_str().unwrap()])
+            .args(command)
+            .stdin(std::process::Stdio::null())
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && !told.contains("panicked"), "{command:?}: {told}");
+    }
+}
