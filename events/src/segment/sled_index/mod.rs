@@ -16,6 +16,7 @@ mod storer;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use self::bloom::Bloom;
 use self::rows::{Rows, Stored, StreamRow, hash, stream_key};
@@ -26,6 +27,13 @@ use crate::{LogId, OperationId, Position, Revision, StreamId};
 
 /// How much of the index sled keeps in memory, in bytes.
 const CACHE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// How long an index that is still locked is waited for: sled needs milliseconds, on a machine
+/// that is busy with other things some seconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The index of a log's sealed segments, in a folder of its own.
 pub struct SledIndex {
@@ -88,9 +96,25 @@ impl Drop for SledIndex {
     }
 }
 
+/// Opens sled. The log's own lock keeps other processes out, so a lock that is held is this
+/// process's: sled's threads let go of a database a moment after it was dropped.
 fn open_sled(folder: &Path) -> sled::Result<sled::Tree> {
     let config = sled::Config::new().path(folder).cache_capacity(CACHE_BYTES);
-    config.open()?.open_tree(rows::TREE)
+    let given_up = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match config.open() {
+            Ok(database) => return database.open_tree(rows::TREE),
+            Err(error) if is_locked(&error) && Instant::now() < given_up => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// sled tells a held lock by its words only.
+fn is_locked(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(io) if io.to_string().contains("could not acquire lock"))
 }
 
 /// Moves a folder out of the way; an older one that was moved is removed.
