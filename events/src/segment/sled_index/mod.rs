@@ -98,7 +98,7 @@ impl Drop for SledIndex {
 
 /// Opens sled. The log's own lock keeps other processes out, so a lock that is held is this
 /// process's: sled's threads let go of a database a moment after it was dropped.
-fn open_sled(folder: &Path) -> sled::Result<sled::Tree> {
+pub(super) fn open_sled(folder: &Path) -> sled::Result<sled::Tree> {
     let config = sled::Config::new().path(folder).cache_capacity(CACHE_BYTES);
     let given_up = Instant::now() + LOCK_PATIENCE;
     loop {

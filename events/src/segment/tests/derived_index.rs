@@ -97,11 +97,10 @@ async fn an_index_that_does_not_open_is_set_aside_and_rebuilt() {
 
 /// Removes rows from an index, as if the process or the machine had ended without closing it.
 fn crash(folder: &Path, lost: impl FnOnce(&sled::Tree)) {
-    let database = sled::open(folder.join(INDEX_FOLDER)).unwrap();
-    let tree = database.open_tree("log-index").unwrap();
+    let tree = sled_index::open_sled(&folder.join(INDEX_FOLDER)).unwrap();
     tree.remove(b"k").unwrap().expect("it was closed cleanly");
     lost(&tree);
-    database.flush().unwrap();
+    tree.flush().unwrap();
 }
 
 fn lose(tree: &sled::Tree, kind: &[u8], nth: usize) {
