@@ -259,10 +259,11 @@ impl Record {
         Fields(bytes).u32().map(|length| length as usize)
     }
 
-    /// The record in the first bytes of `bytes`, or what is wrong with them.
-    pub fn decode(bytes: &Bytes, checksums: Checksums) -> Result<Record, String> {
-        let length = Record::peek_length(bytes).unwrap_or(0);
-        let whole = bytes.get(..length).filter(|record| record.len() >= RECORD_HEADER);
+    /// The record that begins at `at`, or what is wrong with the bytes there.
+    pub fn decode(bytes: &Bytes, at: usize, checksums: Checksums) -> Result<Record, String> {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let length = Record::peek_length(rest).unwrap_or(0);
+        let whole = rest.get(..length).filter(|record| record.len() >= RECORD_HEADER);
         let whole = whole.ok_or_else(|| "a record is cut off".to_owned())?;
         if checksums == Checksums::Compare && stored_crc(whole) != Some(split_crc(whole)) {
             return Err("the checksum of a record is wrong".to_owned());

@@ -132,7 +132,9 @@ impl<F: DiskFile> Draft<F> {
 /// The mark that would follow the frames read so far, and its hash.
 pub(super) fn mark(log: LogId, progress: &Progress, kind: FrameKind) -> (Vec<u8>, Chain) {
     let Progress { offset, next: first, time, chain, .. } = *progress;
-    frame::mark(FramePlace { log, offset, first, time, chain }, kind)
+    let bytes = frame::mark(FramePlace { log, offset, first, time, chain }, kind);
+    let hash = frame::hash(&bytes);
+    (bytes, hash)
 }
 
 fn temporary(first: Position) -> String {

@@ -1,6 +1,5 @@
 //! The synchronous core of the log: it has no thread and no clock of its own.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use super::format::{
     segment_name,
 };
 use super::frame::{self, Counts, FramePlace};
-use super::index::{Index, IndexedCommit, Sealed, SegmentIndex};
+use super::index::{HashMap, Index, IndexedCommit, Sealed, SegmentIndex};
 use super::store::{Segment, Store};
 use super::{Options, TEMPORARY_SUFFIX};
 use crate::log::{AppendError, Commit, Expectation, ReadError, Receipt, check_limits};
@@ -40,6 +39,8 @@ pub(crate) struct Core<D: Disk, I: Index> {
     /// The length of the active segment's file, in bytes.
     allocated: u64,
     chain: Chain,
+    /// Whether the last frame, which `buffer` has, is still to be hashed into `chain`.
+    unhashed: bool,
     next: Position,
     time: Timestamp,
     /// The kind of the active segment's last frame.
@@ -48,6 +49,7 @@ pub(crate) struct Core<D: Disk, I: Index> {
     sealed: Option<Sealed>,
     poisoned: Option<Arc<str>>,
     closed: bool,
+    /// Kept from frame to frame, for its room.
     buffer: Vec<u8>,
 }
 
@@ -63,10 +65,22 @@ pub(super) struct Resume<F> {
     pub sealed: Option<Sealed>,
 }
 
-/// What the commits of the frame that is being made change.
+/// A frame that is being made: commits that were checked, and the answers that they get once it
+/// is durable.
+pub(crate) struct Draft {
+    answers: Answers,
+    buffer: Vec<u8>,
+    pending: Pending,
+    /// Why there can't be a frame.
+    refused: Option<AppendError>,
+}
+
+/// What the commits of a frame change.
+#[derive(Default)]
 struct Pending {
     revisions: HashMap<StreamId, Revision>,
-    receipts: HashMap<OperationId, Receipt>,
+    /// Which of the answers an operation has.
+    operations: HashMap<OperationId, usize>,
     commits: Vec<IndexedCommit>,
     counts: Counts,
 }
@@ -87,6 +101,7 @@ impl<D: Disk, I: Index> Core<D, I> {
             end: resume.end,
             allocated: resume.allocated,
             chain: resume.chain,
+            unhashed: false,
             next: resume.next,
             time: resume.time,
             last: resume.last,
@@ -103,41 +118,59 @@ impl<D: Disk, I: Index> Core<D, I> {
 
     /// Appends a group of commits at time `now`: one answer each, in order. Those that are
     /// answered `Ok` are durable.
+    #[cfg(any(test, feature = "simulation"))]
     pub fn append_group(&mut self, commits: &[Commit], now: Timestamp) -> Answers {
         let mut answers = Vec::with_capacity(commits.len());
-        let mut rest = commits;
-        while !rest.is_empty() {
-            let taken = self.append_frame(rest, now, &mut answers);
-            rest = rest.get(taken..).unwrap_or_default();
+        let mut commits = commits.iter().peekable();
+        while commits.peek().is_some() {
+            let mut draft = self.begin(now);
+            while !draft.is_full()
+                && let Some(commit) = commits.next()
+            {
+                self.take(&mut draft, commit);
+            }
+            answers.extend(self.write(draft));
         }
         answers
     }
 
-    /// One frame of as many of the commits as fit; how many were answered.
-    fn append_frame(&mut self, commits: &[Commit], now: Timestamp, answers: &mut Answers) -> usize {
-        let begin = answers.len();
-        if let Err(error) = self.ready() {
-            answers.extend(commits.iter().map(|_| Err(error.clone())));
-            return commits.len();
-        }
+    /// Begins a frame at time `now`.
+    pub fn begin(&mut self, now: Timestamp) -> Draft {
+        let refused = self.ready().err();
         self.time = self.time.max(now);
+        self.settle();
         let mut buffer = std::mem::take(&mut self.buffer);
         frame::begin(&mut buffer);
-        let mut pending = Pending::of(commits.len());
-        for commit in commits {
-            answers.push(self.take(commit, &mut pending, &mut buffer));
-            if buffer.len() >= FRAME_BODY {
-                break;
-            }
-        }
-        let taken = answers.len() - begin;
+        Draft { answers: Vec::new(), buffer, pending: Pending::default(), refused }
+    }
+
+    /// Checks a commit, and adds it to the frame if it passes.
+    pub fn take(&self, draft: &mut Draft, commit: &Commit) {
+        let answer = match &draft.refused {
+            Some(error) => Err(error.clone()),
+            None => self.add(draft, commit),
+        };
+        draft.answers.push(answer);
+    }
+
+    /// Writes the frame and syncs once: an answer to each commit that it took, in order. Those
+    /// that are answered `Ok` are durable.
+    pub fn write(&mut self, draft: Draft) -> Answers {
+        let Draft { mut answers, mut buffer, pending, .. } = draft;
         if pending.counts.commits > 0
             && let Err(error) = self.write_commits(&mut buffer, &pending)
         {
-            answers.iter_mut().skip(begin).for_each(|answer| pending.fail(answer, &error));
+            answers.iter_mut().for_each(|answer| pending.fail(answer, &error));
         }
         self.buffer = buffer;
-        taken
+        answers
+    }
+
+    /// Does what the next frame needs and the answers to the last one did not.
+    pub fn settle(&mut self) {
+        if std::mem::take(&mut self.unhashed) {
+            self.chain = frame::hash(&self.buffer);
+        }
     }
 
     /// Whether appends are possible now.
@@ -166,19 +199,14 @@ impl<D: Disk, I: Index> Core<D, I> {
         }
     }
 
-    /// Checks one commit and appends its bytes to the frame.
-    fn take(
-        &self,
-        commit: &Commit,
-        pending: &mut Pending,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Receipt, AppendError> {
-        if let Some(first) = self.known(commit.operation, pending)? {
+    fn add(&self, draft: &mut Draft, commit: &Commit) -> Result<Receipt, AppendError> {
+        if let Some(first) = self.known(commit.operation, draft)? {
             if first.fingerprint != commit.fingerprint {
                 return Err(AppendError::OperationReused { operation: commit.operation });
             }
             return Ok(Receipt { replayed: true, ..first });
         }
+        let Draft { answers, buffer, pending, .. } = draft;
         let before = self.check(commit, pending)?;
         check_limits(commit)?;
         let first = Position(self.next.0 + u64::from(pending.counts.events));
@@ -200,28 +228,23 @@ impl<D: Disk, I: Index> Core<D, I> {
         }
         pending.counts.events += events;
         pending.counts.commits += 1;
-        let receipt = Receipt {
-            operation: commit.operation,
+        let operation = commit.operation;
+        pending.operations.insert(operation, answers.len());
+        pending.commits.push(IndexedCommit { operation, offset: start, streams: entries, records });
+        Ok(Receipt {
+            operation,
             fingerprint: commit.fingerprint,
             time: self.time,
             position: Position(first.0 + u64::from(events) - 1),
             events,
             streams,
             replayed: false,
-        };
-        pending.receipts.insert(commit.operation, receipt.clone());
-        let operation = commit.operation;
-        pending.commits.push(IndexedCommit { operation, offset: start, streams: entries, records });
-        Ok(receipt)
+        })
     }
 
-    fn known(
-        &self,
-        operation: OperationId,
-        pending: &Pending,
-    ) -> Result<Option<Receipt>, AppendError> {
-        match pending.receipts.get(&operation) {
-            Some(receipt) => Ok(Some(receipt.clone())),
+    fn known(&self, operation: OperationId, draft: &Draft) -> Result<Option<Receipt>, AppendError> {
+        match draft.pending.operations.get(&operation).and_then(|nth| draft.answers.get(*nth)) {
+            Some(answer) => answer.clone().map(Some),
             None => self.store.receipt(operation).map_err(AppendError::Read),
         }
     }
@@ -263,13 +286,13 @@ impl<D: Disk, I: Index> Core<D, I> {
     ) -> Result<(), AppendError> {
         self.make_room((buffer.len() + END_MARK.len()) as u64 + RESERVED)?;
         let place = self.place();
-        let chain = frame::finish(buffer, place, pending.counts, FrameKind::Commits);
+        frame::finish(buffer, place, pending.counts, FrameKind::Commits);
         let bytes: &[u8] = buffer;
         if let Err(error) = self.write_synced(bytes) {
             let cause = self.poison("writing to", &error);
             return Err(AppendError::OutcomeUnknown { cause });
         }
-        self.chain = chain;
+        self.unhashed = true;
         self.end += bytes.len() as u64;
         self.next = Position(self.next.0 + u64::from(pending.counts.events));
         self.last = Some(FrameKind::Commits);
@@ -289,20 +312,29 @@ impl<D: Disk, I: Index> Core<D, I> {
         self.active.file.sync()
     }
 
-    /// Makes sure that `length` bytes fit after the last frame.
+    /// Makes sure that `length` bytes fit after the last frame, and that there is space ahead.
     fn make_room(&mut self, length: u64) -> Result<(), AppendError> {
         let needed = self.end + length;
-        if needed <= self.allocated {
+        let fits = needed <= self.allocated;
+        let piece = self.options.preallocated();
+        let ahead = needed + piece / 2 <= self.allocated;
+        if fits && (ahead || self.allocated >= self.options.segment_bytes) {
             return Ok(());
         }
-        let allocated = needed.next_multiple_of(self.options.preallocated());
+        let allocated = needed.max(self.allocated + 1).next_multiple_of(piece);
         let extended = self.active.file.allocate(allocated).and_then(|()| self.active.file.sync());
         match extended {
             Ok(()) => {
                 self.allocated = allocated;
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(self.disk_full()),
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                if fits {
+                    Ok(())
+                } else {
+                    Err(self.disk_full())
+                }
+            }
             Err(error) => {
                 let cause = self.poison("extending", &error);
                 Err(AppendError::Poisoned { cause })
@@ -361,12 +393,13 @@ impl<D: Disk, I: Index> Core<D, I> {
     fn mark(&mut self, kind: FrameKind) -> Result<(), AppendError> {
         // Reserved after every frame of commits, but not in a file that was closed.
         self.make_room((MARK_FRAME + OPEN_ZEROS) as u64)?;
-        let (bytes, chain) = frame::mark(self.place(), kind);
+        self.settle();
+        let bytes = frame::mark(self.place(), kind);
         if let Err(error) = self.write_synced(&bytes) {
             let cause = self.poison("writing a mark to", &error);
             return Err(AppendError::Poisoned { cause });
         }
-        self.chain = chain;
+        self.chain = frame::hash(&bytes);
         self.end += bytes.len() as u64;
         self.last = Some(kind);
         self.active.set_durable(self.end);
@@ -445,22 +478,19 @@ impl<D: Disk, I: Index> Core<D, I> {
     }
 }
 
-impl Pending {
-    /// Room for a frame of about so many commits.
-    fn of(commits: usize) -> Pending {
-        Pending {
-            revisions: HashMap::with_capacity(commits),
-            receipts: HashMap::with_capacity(commits),
-            commits: Vec::with_capacity(commits),
-            counts: Counts::default(),
-        }
+impl Draft {
+    /// Whether it should take no further commit.
+    pub fn is_full(&self) -> bool {
+        self.buffer.len() >= FRAME_BODY
     }
+}
 
+impl Pending {
     /// The answer to a commit of a frame that could not be written.
     fn fail(&self, answer: &mut Result<Receipt, AppendError>, error: &AppendError) {
         *answer = match (&*answer, error) {
             // It repeats what an earlier frame made durable.
-            (Ok(receipt), _) if !self.receipts.contains_key(&receipt.operation) => return,
+            (Ok(receipt), _) if !self.operations.contains_key(&receipt.operation) => return,
             (Ok(_), error) => Err(error.clone()),
             // It was refused for what the frame would have made true.
             (Err(_), AppendError::OutcomeUnknown { cause }) => {

@@ -82,6 +82,20 @@ pub trait DiskFile: Send + Sync + 'static {
     /// The operating system's.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Appends up to `count` bytes from `offset` on to `buffer`; how many there were. 0 is the
+    /// end.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    fn read_into(&self, buffer: &mut Vec<u8>, count: usize, offset: u64) -> io::Result<usize> {
+        let begin = buffer.len();
+        buffer.resize(begin + count, 0);
+        let read = self.read_at(buffer.get_mut(begin..).unwrap_or_default(), offset);
+        buffer.truncate(begin + read.as_ref().map_or(0, |read| *read));
+        read
+    }
+
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
@@ -125,4 +139,19 @@ pub(crate) fn read_full(file: &impl DiskFile, buffer: &mut [u8], offset: u64) ->
         }
     }
     Ok(filled)
+}
+
+/// `count` bytes from `offset` on, or fewer where the file ends before.
+pub(crate) fn read_vec(file: &impl DiskFile, count: usize, offset: u64) -> io::Result<Vec<u8>> {
+    let mut buffer = Vec::with_capacity(count);
+    while buffer.len() < count {
+        let filled = buffer.len();
+        match file.read_into(&mut buffer, count - filled, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(buffer)
 }

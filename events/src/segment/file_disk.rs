@@ -2,11 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags};
 
+use super::ahead::Ahead;
 use super::disk::{Disk, DiskFile};
 
 /// The file that a process locks while it has the folder open; it holds the process id.
@@ -16,6 +17,13 @@ const LOCK_FILE: &str = "LOCK";
 #[derive(Debug)]
 pub struct FileDisk {
     folder: PathBuf,
+}
+
+/// A file of such a folder.
+pub struct LogFile {
+    file: File,
+    /// If it is open for writing.
+    ahead: Option<Ahead>,
 }
 
 /// A process has the folder to itself until this is dropped.
@@ -90,7 +98,7 @@ fn holder(pid: &Option<u32>) -> String {
 }
 
 impl Disk for FileDisk {
-    type File = File;
+    type File = LogFile;
 
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
@@ -101,13 +109,18 @@ impl Disk for FileDisk {
         Ok(names)
     }
 
-    fn open(&self, name: &str, writable: bool) -> io::Result<File> {
-        OpenOptions::new().read(true).write(writable).open(self.folder.join(name))
+    fn open(&self, name: &str, writable: bool) -> io::Result<LogFile> {
+        let path = self.folder.join(name);
+        let file = OpenOptions::new().read(true).write(writable).open(&path)?;
+        let ahead = if writable { Some(ahead(&path)?) } else { None };
+        Ok(LogFile { file, ahead })
     }
 
-    fn create(&self, name: &str) -> io::Result<File> {
+    fn create(&self, name: &str) -> io::Result<LogFile> {
         let path = self.folder.join(name);
-        OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
+        Ok(LogFile { file, ahead: Some(ahead(&path)?) })
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -128,36 +141,63 @@ impl Disk for FileDisk {
     }
 }
 
-impl DiskFile for File {
+/// Zeros ahead of the writer of a file.
+fn ahead(path: &Path) -> io::Result<Ahead> {
+    let flags = OFlags::DSYNC.bits().cast_signed();
+    Ok(Ahead::new(OpenOptions::new().write(true).custom_flags(flags).open(path)?))
+}
+
+impl DiskFile for LogFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(self, buffer, offset)
+        self.file.read_at(buffer, offset)
+    }
+
+    /// Without filling the buffer with zeros before, which takes a tenth of a sequential read.
+    fn read_into(&self, buffer: &mut Vec<u8>, count: usize, offset: u64) -> io::Result<usize> {
+        let begin = buffer.len();
+        buffer.reserve(count);
+        let read = rustix::io::pread(&self.file, rustix::buffer::spare_capacity(buffer), offset)?;
+        // There may be more room than was asked for.
+        buffer.truncate(begin + count);
+        Ok(read.min(count))
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write_all_at(bytes, offset)
+        if let Some(ahead) = &self.ahead {
+            ahead.claim(offset..offset + bytes.len() as u64);
+        }
+        self.file.write_all_at(bytes, offset)
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        let present = DiskFile::len(self)?;
+        let present = self.len()?;
         if len <= present {
             return Ok(());
         }
-        match rustix::fs::fallocate(self, FallocateFlags::empty(), present, len - present) {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), present, len - present) {
             // Some file systems can't: then the free-space reserve is what keeps writes whole.
-            Err(rustix::io::Errno::OPNOTSUPP) => File::set_len(self, len),
-            result => Ok(result?),
+            Err(rustix::io::Errno::OPNOTSUPP) => return self.file.set_len(len),
+            result => result?,
         }
+        if let Some(ahead) = &self.ahead {
+            ahead.allocated(present..len);
+        }
+        Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        File::set_len(self, len)
+        if let Some(ahead) = &self.ahead {
+            // What they would write beyond the new end would make the file longer again.
+            ahead.end();
+        }
+        self.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.file.sync_data()
     }
 }

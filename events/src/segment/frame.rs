@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::commit_bytes::{Checksums, CommitHead, Ordinal, Record};
+use super::commit_bytes::{Checksums, CommitHead, Record};
 use super::format::{Chain, END_MARK, FRAME_HEADER, FrameHeader, FrameKind, MARK_FRAME};
 use super::index::IndexedCommit;
 use crate::log::Recorded;
@@ -48,13 +48,8 @@ pub(crate) fn begin(buffer: &mut Vec<u8>) {
     buffer.resize(FRAME_HEADER, 0);
 }
 
-/// Ends a frame of commits: its hash, for the next one.
-pub(crate) fn finish(
-    buffer: &mut Vec<u8>,
-    place: FramePlace,
-    counts: Counts,
-    kind: FrameKind,
-) -> Chain {
+/// Ends a frame: its header, and the mark behind it.
+pub(crate) fn finish(buffer: &mut Vec<u8>, place: FramePlace, counts: Counts, kind: FrameKind) {
     let body_crc = crc32c::crc32c(buffer.get(FRAME_HEADER..).unwrap_or_default());
     buffer.extend_from_slice(&END_MARK);
     let header = FrameHeader {
@@ -72,15 +67,19 @@ pub(crate) fn finish(
     if let Some(room) = buffer.get_mut(..FRAME_HEADER) {
         room.copy_from_slice(&header.encode());
     }
-    *blake3::hash(buffer).as_bytes()
 }
 
-/// A mark frame and its hash.
-pub(crate) fn mark(place: FramePlace, kind: FrameKind) -> (Vec<u8>, Chain) {
+/// A mark frame.
+pub(crate) fn mark(place: FramePlace, kind: FrameKind) -> Vec<u8> {
     let mut buffer = Vec::with_capacity(MARK_FRAME);
     begin(&mut buffer);
-    let chain = finish(&mut buffer, place, Counts::default(), kind);
-    (buffer, chain)
+    finish(&mut buffer, place, Counts::default(), kind);
+    buffer
+}
+
+/// The hash of a frame, which the next one carries.
+pub(crate) fn hash(frame: &[u8]) -> Chain {
+    *blake3::hash(frame).as_bytes()
 }
 
 impl Frame {
@@ -110,7 +109,7 @@ impl Frame {
 
     /// Its hash, which the next frame carries.
     pub fn hash(&self) -> Chain {
-        *blake3::hash(&self.whole).as_bytes()
+        hash(&self.whole)
     }
 
     /// The offset behind it.
@@ -216,30 +215,16 @@ impl FrameCommit {
                 let left = at != self.bytes.len();
                 return left.then(|| Err("a commit has bytes left over".to_owned()));
             };
-            let result = self.record(at, ordinal, checksums);
-            match &result {
-                Ok((_, length, _)) => at += length,
-                Err(_) => ended = true,
-            }
-            Some(result.map(|(offset, _, recorded)| (offset, recorded)))
+            let record = Record::decode(&self.bytes, at, checksums).and_then(|record| {
+                let fits = record.back == at && record.ordinal == ordinal;
+                let offset = self.offset + at as u64;
+                at += record.length;
+                let recorded = if fits { self.head.recorded(record) } else { None };
+                Ok((offset, recorded.ok_or("a record doesn't fit its commit")?))
+            });
+            ended = record.is_err();
+            Some(record)
         })
-    }
-
-    fn record(
-        &self,
-        at: usize,
-        ordinal: Ordinal,
-        checksums: Checksums,
-    ) -> Result<(u64, usize, Recorded), String> {
-        if at > self.bytes.len() {
-            return Err("a record is cut off".to_owned());
-        }
-        let record = Record::decode(&self.bytes.slice(at..), checksums)?;
-        let length = record.length;
-        let fits = record.back == at && record.ordinal == ordinal;
-        let recorded = fits.then(|| self.head.recorded(record)).flatten();
-        let recorded = recorded.ok_or_else(|| "a record doesn't fit its commit".to_owned())?;
-        Ok((self.offset + at as u64, length, recorded))
     }
 }
 
@@ -350,7 +335,7 @@ mod tests {
         let body = commit_bytes(TIME, 0);
         let whole = Bytes::from(body.clone());
         let head = CommitHead::decode(&whole, Checksums::Compare).unwrap();
-        let record = Record::decode(&whole.slice(head.head_length..), Checksums::Compare).unwrap();
+        let record = Record::decode(&whole, head.head_length, Checksums::Compare).unwrap();
         // The second record says that it is another one: of the commit, the stream, within it.
         for field in [12, 14, 16] {
             let mut body = body.clone();

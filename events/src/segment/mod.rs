@@ -14,6 +14,7 @@
 //! the moment between its sync and its mark is taken for a torn write, and so is rot in a mark
 //! of a log that was not closed cleanly, which holds no events.
 
+mod ahead;
 mod backup;
 mod commit_bytes;
 mod copy;
@@ -57,7 +58,7 @@ use crate::log::{AppendError, Commit, EventLog, Filter, ReadError, Receipt, Reco
 use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 
 pub use backup::{BackupError, Copied, backup, restore};
-pub use file_disk::{FileDisk, FolderLock, LockError};
+pub use file_disk::{FileDisk, FolderLock, LockError, LogFile};
 pub use salvage::{Behind, Damage, Mended, SalvageError, Salvaged, salvage};
 pub use verify::{Demands, Verified, VerifyError, verify, verify_with};
 pub use view::View;

@@ -94,7 +94,8 @@ pub(super) fn read_all<D: Disk, I: Index>(
     filter: Filter,
 ) -> BoxStream<'static, Result<Recorded, ReadError>> {
     let head = store.head.subscribe();
-    let cursor = AllCursor { store, reader: None, next: after.next(), filter };
+    let next = after.next();
+    let cursor = AllCursor { store, reader: None, next, filter, last_batch: 0 };
     let follower = Follower { head, state: State::Waiting(cursor) };
     flatten(stream::try_unfold(follower, Follower::batch))
 }
@@ -153,6 +154,8 @@ struct AllCursor<D: Disk, I: Index> {
     reader: Option<FrameReader<D, I>>,
     next: Position,
     filter: Filter,
+    /// How many events the last batch had, for the room of the next.
+    last_batch: usize,
 }
 
 impl<D: Disk, I: Index> AllCursor<D, I> {
@@ -172,6 +175,7 @@ impl<D: Disk, I: Index> AllCursor<D, I> {
             None => FrameReader::at(self.store.clone(), self.next)?,
         };
         let mut batch = Batch::default();
+        batch.events.reserve(self.last_batch);
         while !batch.is_full() && !self.is_done() {
             let Some(frame) = reader.next_frame()? else { break };
             if frame.next() > self.next {
@@ -180,6 +184,7 @@ impl<D: Disk, I: Index> AllCursor<D, I> {
             batch.frames += 1;
         }
         self.reader = Some(reader);
+        self.last_batch = batch.events.len();
         Ok((batch.events, self))
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use bytes::Bytes;
 
 use super::commit_bytes::Checksums;
-use super::disk::{DiskFile, read_full};
+use super::disk::{DiskFile, read_vec};
 use super::format::{
     Chain, FRAME_HEADER, FRAME_MAGIC, FrameHeader, FrameKind, SEGMENT_HEADER, SegmentHeader,
 };
@@ -62,10 +62,7 @@ impl Progress {
 
 /// Reads a segment's header; the inner error says what is wrong with it.
 pub(super) fn read_header(file: &impl DiskFile) -> io::Result<Result<SegmentHeader, String>> {
-    let mut buffer = vec![0; SEGMENT_HEADER];
-    let filled = read_full(file, &mut buffer, 0)?;
-    buffer.truncate(filled);
-    Ok(SegmentHeader::decode(&buffer))
+    Ok(SegmentHeader::decode(&read_vec(file, SEGMENT_HEADER, 0)?))
 }
 
 /// Sees a good frame; its refusal makes it a bad one.
@@ -215,13 +212,10 @@ impl<F: DiskFile> Window<'_, F> {
     fn peek(&mut self, count: usize) -> io::Result<Bytes> {
         let left = usize::try_from(self.length.saturating_sub(self.offset)).unwrap_or(usize::MAX);
         if self.bytes.len() < count.min(left) {
-            let mut buffer = vec![0; count.max(WINDOW).min(left)];
-            let filled = read_full(self.file, &mut buffer, self.offset)?;
-            buffer.truncate(filled);
-            self.bytes = buffer.into();
+            self.bytes = read_vec(self.file, count.max(WINDOW).min(left), self.offset)?.into();
             // The file became shorter meanwhile.
             if self.bytes.len() < count.min(left) {
-                self.length = self.offset + filled as u64;
+                self.length = self.offset + self.bytes.len() as u64;
             }
         }
         Ok(self.bytes.clone())

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::commit_bytes::{Checksums, CommitHead, Record};
-use super::disk::{Disk, DiskFile, read_full};
+use super::disk::{Disk, DiskFile, read_vec};
 use super::format::{FRAME_HEADER, FrameHeader, SEGMENT_HEADER, segment_name};
 use super::frame::Frame;
 use super::index::{Index, Place, SegmentIndex};
@@ -72,12 +72,13 @@ impl<F: DiskFile> Segment<F> {
     /// `length` bytes from `offset` on, or fewer at the end of what is durable.
     fn fetch(&self, offset: u64, length: u64) -> Result<Bytes, ReadError> {
         let length = length.min(self.durable().saturating_sub(offset));
-        let mut buffer = vec![0; usize::try_from(length).unwrap_or(0)];
-        let filled = read_full(&self.file, &mut buffer, offset).map_err(|source| {
-            ReadError::Io { what: segment_name(self.first), source: Arc::new(source) }
+        let length = usize::try_from(length).unwrap_or(0);
+        let buffer = read_vec(&self.file, length, offset).map_err(|source| ReadError::Io {
+            what: segment_name(self.first),
+            source: Arc::new(source),
         })?;
-        if filled < buffer.len() {
-            return Err(self.corrupt(offset + filled as u64, "the file was cut short"));
+        if buffer.len() < length {
+            return Err(self.corrupt(offset + buffer.len() as u64, "the file was cut short"));
         }
         Ok(buffer.into())
     }
@@ -217,7 +218,7 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
         revision: Revision,
     ) -> Result<Recorded, ReadError> {
         let bytes = self.sized(place, Record::peek_length)?;
-        let record = Record::decode(&bytes, Checksums::Compare);
+        let record = Record::decode(&bytes, 0, Checksums::Compare);
         let record = record.map_err(|reason| place.corrupt(reason))?;
         let back = u32::try_from(record.back).ok().and_then(|back| place.offset.checked_sub(back));
         let commit = back.ok_or_else(|| place.corrupt("a record is misplaced"))?;

@@ -3,14 +3,14 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::core::Core;
+use super::core::{Core, Draft};
 use super::disk::Disk;
 use super::file_disk::FolderLock;
 use super::index::Index;
@@ -23,9 +23,6 @@ const QUEUE_KIB: usize = 128 * 1024;
 
 /// What a commit costs of that beyond its payloads, in bytes: so that tiny ones are bounded too.
 const COMMIT_OVERHEAD: usize = 1024;
-
-/// How many bytes of commits make a group that is full.
-const GROUP_BYTES: usize = 8 * 1024 * 1024;
 
 /// After so long without work, a mark says that all before it is durable.
 const IDLE: Duration = Duration::from_millis(50);
@@ -48,7 +45,7 @@ pub(super) struct Writer {
 }
 
 enum Job {
-    Append { commit: Commit, cost: usize, answer: Answer },
+    Append { commit: Commit, answer: Answer },
     Close { answer: oneshot::Sender<Result<(), AppendError>> },
 }
 
@@ -82,14 +79,13 @@ impl Writer {
     }
 
     pub async fn append(&self, commit: Commit) -> Result<Receipt, AppendError> {
-        let cost = cost(&commit);
-        let permits = cost.div_ceil(1024).min(QUEUE_KIB) as u32;
+        let permits = cost(&commit).div_ceil(1024).min(QUEUE_KIB) as u32;
         let permit = self.permits.acquire_many(permits).await;
         let _permit = permit.map_err(|_| AppendError::Closed)?;
         let (sender, answered) = oneshot::channel();
         let runtime = Handle::try_current().ok();
         let runtime = runtime.filter(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread);
-        let job = Job::Append { commit, cost, answer: Answer { sender, runtime } };
+        let job = Job::Append { commit, answer: Answer { sender, runtime } };
         self.send(job).map_err(|_unsent| AppendError::Closed)?;
         match answered.await {
             Ok(result) => result,
@@ -143,11 +139,11 @@ struct Thread<D: Disk, I: Index> {
     last_sync: Duration,
 }
 
+/// What arrived.
 #[derive(Default)]
 struct Group {
-    commits: Vec<Commit>,
+    draft: Option<Draft>,
     answers: Vec<Answer>,
-    bytes: usize,
     /// A close that ends the group.
     close: Option<oneshot::Sender<Result<(), AppendError>>>,
     /// Whether nobody can send any more.
@@ -178,7 +174,7 @@ impl<D: Disk, I: Index> Thread<D, I> {
 
     fn wait_for_work(&mut self, group: &mut Group) {
         match self.jobs.recv_timeout(IDLE) {
-            Ok(job) => return group.add(job),
+            Ok(job) => return self.take(group, job),
             Err(RecvTimeoutError::Disconnected) => return group.ended = true,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -186,21 +182,21 @@ impl<D: Disk, I: Index> Thread<D, I> {
         let _told_later = self.core.mark_idle();
         self.last_group = 0;
         match self.jobs.recv() {
-            Ok(job) => group.add(job),
+            Ok(job) => self.take(group, job),
             Err(_) => group.ended = true,
         }
     }
 
     /// Takes what is there, and waits a moment for as many as the last group had: they were
     /// answered just now and are likely to come back. A lone writer never waits.
-    fn collect(&self, group: &mut Group) {
+    fn collect(&mut self, group: &mut Group) {
         let deadline = Instant::now() + self.last_sync / WAIT_DIVISOR;
         while !group.is_closed() {
             match self.jobs.try_recv() {
-                Ok(job) => group.add(job),
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => group.ended = true,
-                Err(std::sync::mpsc::TryRecvError::Empty) => {
-                    let enough = group.commits.len() >= self.last_group || self.last_group < 2;
+                Ok(job) => self.take(group, job),
+                Err(TryRecvError::Disconnected) => group.ended = true,
+                Err(TryRecvError::Empty) => {
+                    let enough = group.answers.len() >= self.last_group || self.last_group < 2;
                     if enough || Instant::now() >= deadline {
                         return;
                     }
@@ -211,15 +207,26 @@ impl<D: Disk, I: Index> Thread<D, I> {
         }
     }
 
-    fn write(&mut self, group: &mut Group) {
-        if group.commits.is_empty() {
-            return;
+    fn take(&mut self, group: &mut Group, job: Job) {
+        match job {
+            Job::Append { commit, answer } => {
+                let draft = group.draft.get_or_insert_with(|| self.core.begin(Timestamp::now()));
+                self.core.take(draft, &commit);
+                group.answers.push(answer);
+            }
+            Job::Close { answer } => group.close = Some(answer),
         }
+    }
+
+    fn write(&mut self, group: &mut Group) {
+        let Some(draft) = group.draft.take() else { return };
         let begin = Instant::now();
-        let results = self.core.append_group(&group.commits, Timestamp::now());
+        let results = self.core.write(draft);
         self.last_sync = begin.elapsed();
-        self.last_group = group.commits.len();
+        self.last_group = group.answers.len();
         Ready(group.answers.drain(..).zip(results).collect()).send();
+        // While those who were answered work on.
+        self.core.settle();
     }
 
     fn close_silently(&mut self) {
@@ -260,18 +267,8 @@ impl Drop for Ready {
 }
 
 impl Group {
-    fn add(&mut self, job: Job) {
-        match job {
-            Job::Append { commit, cost, answer } => {
-                self.bytes += cost;
-                self.commits.push(commit);
-                self.answers.push(answer);
-            }
-            Job::Close { answer } => self.close = Some(answer),
-        }
-    }
-
     fn is_closed(&self) -> bool {
-        self.ended || self.close.is_some() || self.bytes >= GROUP_BYTES
+        let is_full = self.draft.as_ref().is_some_and(Draft::is_full);
+        self.ended || self.close.is_some() || is_full
     }
 }

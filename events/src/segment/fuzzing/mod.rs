@@ -78,7 +78,7 @@ pub fn pieces(data: &[u8]) {
     }
     for checksums in [Checksums::Compare, Checksums::Trust] {
         let head = CommitHead::decode(&bytes, checksums);
-        let record = Record::decode(&bytes, checksums);
+        let record = Record::decode(&bytes, 0, checksums);
         if let Ok(head) = &head {
             assert!(head.head_length <= bytes.len() && head.meta.len() <= bytes.len());
             assert_eq!(head.receipt().events, head.events);
