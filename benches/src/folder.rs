@@ -1,4 +1,4 @@
-//! Where the files to measure are, and how busy the machine is.
+//! Where the files to measure are, and what the machine does meanwhile.
 
 use std::path::Path;
 
@@ -36,6 +36,17 @@ pub fn bytes_on_disk(folder: &Path) -> anyhow::Result<u64> {
         };
     }
     Ok(bytes)
+}
+
+/// Keeps the cores from halting while what comes back is held.
+pub fn keep_awake() -> anyhow::Result<std::fs::File> {
+    use std::io::Write as _;
+    const LATENCY: &str = "/dev/cpu_dma_latency";
+    let file = std::fs::OpenOptions::new().write(true).open(LATENCY);
+    let mut file = file.with_context(|| format!("opening {LATENCY}, as --awake needs"))?;
+    // The longest latency that is asked for, in microseconds.
+    file.write_all(&0_i32.to_ne_bytes())?;
+    Ok(file)
 }
 
 /// How many processes wanted to run, averaged over the last minute. This program is one or two

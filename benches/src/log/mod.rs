@@ -23,6 +23,10 @@ pub struct Arguments {
     /// How the log grows instead: 0.1, 1 and 10 million events (with --quick, 0.1 and 1).
     #[arg(long)]
     curves: bool,
+    /// Keep the cores from halting while this measures (Linux, as root): where waking a halted
+    /// core is dear, as in many virtual machines, this shows how much of a figure is that.
+    #[arg(long)]
+    awake: bool,
 }
 
 /// How often each row is measured; the table has the medians.
@@ -37,6 +41,7 @@ struct Bench {
 /// Measures and prints the table.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let common = &arguments.common;
+    let _awake = if arguments.awake { Some(folder::keep_awake()?) } else { None };
     let folder = folder::create(common.dir.as_deref())?;
     let load_before = folder::machine_load();
     let rows = if arguments.curves {
@@ -45,7 +50,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         measure(folder, common.quick)?
     };
     let load = format!("{load_before} before, {} after", folder::machine_load());
-    println!("Medians of {ROUNDS} rounds. Load of the machine: {load}.\n");
+    let cores = if arguments.awake { "kept awake" } else { "as the system has them" };
+    println!("Medians of {ROUNDS} rounds. Load of the machine: {load}. Cores: {cores}.\n");
     table::print(&rows, common.json.as_deref())
 }
 
