@@ -46,9 +46,11 @@ pub trait Aggregate: Sized + Send + Sync + 'static {
         None
     }
 
-    /// The document's present revision; see [`ProjectState::revision`](crate::ProjectState).
-    fn document_revision(_state: &Self::State) -> u64 {
-        0
+    /// The present revision of the document that the command changes, see
+    /// [`ProjectState::revision`](crate::ProjectState); `None` if there is no such document, which
+    /// deciding then tells.
+    fn document_revision(_state: &Self::State, _command: &Self::Command) -> Option<u64> {
+        None
     }
 
     /// Reads what the decision needs beyond the aggregate's own state, as it is now.

@@ -69,12 +69,12 @@ async fn decide<A: Aggregate>(
     order: &Order<A>,
 ) -> Result<Decision<A>, ExecuteError<A>> {
     let state = replica.state();
-    if let (Some(state), Some(expected)) = (state, A::expected(&order.command)) {
-        let revision = A::document_revision(state);
-        if revision != expected {
-            let (id, state) = (replica.id(), state.clone());
-            return Err(ExecuteError::Conflict { id, expected, revision, state });
-        }
+    if let (Some(state), Some(expected)) = (state, A::expected(&order.command))
+        && let Some(revision) = A::document_revision(state, &order.command)
+        && revision != expected
+    {
+        let (id, state) = (replica.id(), state.clone());
+        return Err(ExecuteError::Conflict { id, expected, revision, state });
     }
     let state = state.map(|state| &**state);
     let mut facts = A::gather(engine, replica.id(), state, &order.command).await?;

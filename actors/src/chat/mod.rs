@@ -122,8 +122,8 @@ impl Aggregate for Chat {
         }
     }
 
-    fn document_revision(state: &ChatState) -> u64 {
-        state.revision
+    fn document_revision(state: &ChatState, _command: &ChatCommand) -> Option<u64> {
+        Some(state.revision)
     }
 
     async fn gather(

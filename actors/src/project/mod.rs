@@ -61,8 +61,8 @@ impl Aggregate for Project {
         (stream.category == PROJECT).then_some(ProjectId(stream.id))
     }
 
-    fn document_revision(state: &ProjectState) -> u64 {
-        state.revision
+    fn document_revision(state: &ProjectState, _command: &ProjectCommand) -> Option<u64> {
+        Some(state.revision)
     }
 
     async fn gather(
