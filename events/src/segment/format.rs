@@ -221,6 +221,16 @@ impl SegmentHeader {
 }
 
 impl FrameHeader {
+    /// The offset behind the frame.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.length)
+    }
+
+    /// The position after the frame's last event.
+    pub fn next(&self) -> Position {
+        Position(self.first.0 + u64::from(self.events))
+    }
+
     /// Writes the header over the first bytes of a frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(FRAME_HEADER);

@@ -114,36 +114,36 @@ impl Frame {
 
     /// The offset behind it.
     pub fn end(&self) -> u64 {
-        self.header.offset + u64::from(self.header.length)
+        self.header.end()
     }
 
     /// The position after its last event.
     pub fn next(&self) -> Position {
-        Position(self.header.first.0 + u64::from(self.header.events))
+        self.header.next()
     }
 
     /// Its commits, in order. The positions and counts are compared with the frame's header.
-    pub fn commits(&self, checksums: Checksums) -> Commits<'_> {
-        Commits {
-            frame: self,
-            checksums,
-            rest: self.body.clone(),
-            next: self.header.first,
-            seen: 0,
-        }
+    pub fn commits(&self, checksums: Checksums) -> Commits {
+        self.clone().into_commits(checksums)
+    }
+
+    /// The same of a frame that nobody else needs.
+    pub fn into_commits(self, checksums: Checksums) -> Commits {
+        let Frame { header, body, .. } = self;
+        Commits { header, checksums, rest: body, next: header.first, seen: 0 }
     }
 }
 
 /// The commits of a frame, up to the first error.
-pub(crate) struct Commits<'a> {
-    frame: &'a Frame,
+pub(crate) struct Commits {
+    header: FrameHeader,
     checksums: Checksums,
     rest: Bytes,
     next: Position,
     seen: u32,
 }
 
-impl Commits<'_> {
+impl Commits {
     fn take(&mut self) -> Result<FrameCommit, String> {
         let head = CommitHead::decode(&self.rest, self.checksums)?;
         if head.length > self.rest.len() {
@@ -152,14 +152,14 @@ impl Commits<'_> {
         if head.first != self.next {
             return Err(format!("a commit begins at position {}, not {}", head.first, self.next));
         }
-        if head.time != self.frame.header.time {
+        if head.time != self.header.time {
             return Err("a commit's time is not its frame's".to_owned());
         }
         self.next = Position(self.next.0 + u64::from(head.events));
         self.seen += 1;
-        let offset = self.frame.end() - END_MARK.len() as u64 - self.rest.len() as u64;
+        let offset = self.header.end() - END_MARK.len() as u64 - self.rest.len() as u64;
         let bytes = self.rest.split_to(head.length);
-        let fits = self.next == self.frame.next() && self.seen == self.frame.header.commits;
+        let fits = self.next == self.header.next() && self.seen == self.header.commits;
         if self.rest.is_empty() && !fits {
             return Err("the frame's counts don't fit its commits".to_owned());
         }
@@ -167,12 +167,12 @@ impl Commits<'_> {
     }
 }
 
-impl Iterator for Commits<'_> {
+impl Iterator for Commits {
     type Item = Result<FrameCommit, String>;
 
     fn next(&mut self) -> Option<Result<FrameCommit, String>> {
         if self.rest.is_empty() {
-            let FrameHeader { events, commits, .. } = self.frame.header;
+            let FrameHeader { events, commits, .. } = self.header;
             let missing = self.seen == 0 && (events > 0 || commits > 0);
             self.seen += u32::from(missing);
             return missing.then(|| Err("the frame's commits are missing".to_owned()));

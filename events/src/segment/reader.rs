@@ -7,9 +7,11 @@ use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
+use super::commit_bytes::Checksums;
 use super::disk::Disk;
+use super::frame::Frame;
 use super::index::{Index, Place};
-use super::store::{FrameReader, RecordReader, Store};
+use super::store::{FrameReader, RecordReader, Store, corrupt};
 use crate::log::{Filter, ReadError, Receipt, Recorded};
 use crate::{OperationId, Position, Revision, StreamId};
 
@@ -95,9 +97,61 @@ pub(super) fn read_all<D: Disk, I: Index>(
 ) -> BoxStream<'static, Result<Recorded, ReadError>> {
     let head = store.head.subscribe();
     let next = after.next();
-    let cursor = AllCursor { store, reader: None, next, filter, last_batch: 0 };
+    let cursor = AllCursor { store, reader: None, next, until: filter.until };
     let follower = Follower { head, state: State::Waiting(cursor) };
-    flatten(stream::try_unfold(follower, Follower::batch))
+    // Decoded where they are wanted, so that the thread that reads the files goes on meanwhile.
+    let frames = stream::try_unfold(follower, Follower::batch);
+    let frames = frames.map_ok(|batch| stream::iter(batch.into_iter().map(Ok))).try_flatten();
+    let filter = Arc::new(filter);
+    let decoded = move |frame: ReadFrame| stream::iter(frame.decoded(after, filter.clone()));
+    flatten(frames.map_ok(decoded).try_flatten())
+}
+
+/// A frame that was read, whole and checked.
+struct ReadFrame {
+    segment: Position,
+    frame: Frame,
+}
+
+impl ReadFrame {
+    /// Its events that are wanted, some at a time.
+    fn decoded(
+        self,
+        after: Position,
+        filter: Arc<Filter>,
+    ) -> impl Iterator<Item = Result<Vec<Recorded>, ReadError>> {
+        let ReadFrame { segment, frame } = self;
+        let (offset, count) = (frame.header.offset, frame.header.events as usize);
+        let mut commits = frame.into_commits(Checksums::Trust);
+        let is_wanted = move |event: &Recorded| {
+            event.position > after
+                && filter.until.is_none_or(|until| event.position <= until)
+                && filter.passes(event.stream.category, event.event_type)
+        };
+        std::iter::from_fn(move || {
+            let mut events = Vec::new();
+            while events.len() < BATCH_EVENTS
+                && let Some(commit) = commits.next()
+            {
+                let added = commit.and_then(|commit| {
+                    commit.records(Checksums::Trust).try_for_each(|record| {
+                        let (_, event) = record?;
+                        if is_wanted(&event) {
+                            if events.is_empty() {
+                                events.reserve(count.min(BATCH_EVENTS));
+                            }
+                            events.push(event);
+                        }
+                        Ok(())
+                    })
+                });
+                if let Err(reason) = added {
+                    return Some(Err(corrupt(segment, offset, reason)));
+                }
+            }
+            (!events.is_empty()).then_some(Ok(events))
+        })
+    }
 }
 
 /// Batches as single events.
@@ -113,8 +167,8 @@ struct Follower<D: Disk, I: Index> {
     state: State<D, I>,
 }
 
-/// What passed, and where to go on.
-type BatchRead<D, I> = Result<(Vec<Recorded>, AllCursor<D, I>), ReadError>;
+/// What was read, and where to go on.
+type BatchRead<D, I> = Result<(Vec<ReadFrame>, AllCursor<D, I>), ReadError>;
 
 enum State<D: Disk, I: Index> {
     Waiting(AllCursor<D, I>),
@@ -122,9 +176,8 @@ enum State<D: Disk, I: Index> {
 }
 
 impl<D: Disk, I: Index> Follower<D, I> {
-    /// The next events that pass; perhaps none, when a batch was all filtered away. `None` is
-    /// the end.
-    async fn batch(self) -> Result<Option<(Vec<Recorded>, Self)>, ReadError> {
+    /// The next frames; `None` is the end.
+    async fn batch(self) -> Result<Option<(Vec<ReadFrame>, Self)>, ReadError> {
         let Follower { mut head, state } = self;
         let read = match state {
             State::Reading(read) => read,
@@ -140,11 +193,11 @@ impl<D: Disk, I: Index> Follower<D, I> {
                 cursor.read()
             }
         };
-        let (events, cursor) = read.await?;
+        let (frames, cursor) = read.await?;
         let there_is_more = *head.borrow() >= cursor.next && !cursor.is_done();
         let state =
             if there_is_more { State::Reading(cursor.read()) } else { State::Waiting(cursor) };
-        Ok(Some((events, Follower { head, state })))
+        Ok(Some((frames, Follower { head, state })))
     }
 }
 
@@ -153,14 +206,12 @@ struct AllCursor<D: Disk, I: Index> {
     store: Arc<Store<D, I>>,
     reader: Option<FrameReader<D, I>>,
     next: Position,
-    filter: Filter,
-    /// How many events the last batch had, for the room of the next.
-    last_batch: usize,
+    until: Option<Position>,
 }
 
 impl<D: Disk, I: Index> AllCursor<D, I> {
     fn is_done(&self) -> bool {
-        self.filter.until.is_some_and(|until| self.next > until)
+        self.until.is_some_and(|until| self.next > until)
     }
 
     /// Begins to read the next batch, whether or not the result is polled.
@@ -174,28 +225,17 @@ impl<D: Disk, I: Index> AllCursor<D, I> {
             Some(reader) => reader,
             None => FrameReader::at(self.store.clone(), self.next)?,
         };
-        let mut batch = Batch::default();
-        batch.events.reserve(self.last_batch);
-        while !batch.is_full() && !self.is_done() {
+        let (mut frames, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH_BYTES && !self.is_done() {
             let Some(frame) = reader.next_frame()? else { break };
             if frame.next() > self.next {
-                reader.each_event(&frame, |event| self.take(event, &mut batch))?;
+                self.next = frame.next();
+                bytes += frame.bytes().len();
+                frames.push(ReadFrame { segment: reader.segment(), frame });
             }
-            batch.frames += 1;
         }
         self.reader = Some(reader);
-        self.last_batch = batch.events.len();
-        Ok((batch.events, self))
-    }
-
-    fn take(&mut self, event: Recorded, batch: &mut Batch) {
-        if event.position < self.next || self.is_done() {
-            return;
-        }
-        self.next = event.position.next();
-        if self.filter.passes(event.stream.category, event.event_type) {
-            batch.push(event);
-        }
+        Ok((frames, self))
     }
 }
 
@@ -203,7 +243,6 @@ impl<D: Disk, I: Index> AllCursor<D, I> {
 struct Batch {
     events: Vec<Recorded>,
     bytes: usize,
-    frames: usize,
 }
 
 impl Batch {
@@ -213,9 +252,6 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        // The frames count too, so that a filter that lets nothing pass still lets others run.
-        self.bytes >= BATCH_BYTES
-            || self.events.len() >= BATCH_EVENTS
-            || self.frames >= BATCH_EVENTS
+        self.bytes >= BATCH_BYTES || self.events.len() >= BATCH_EVENTS
     }
 }

@@ -66,7 +66,7 @@ impl<F: DiskFile> Segment<F> {
     }
 
     fn corrupt(&self, offset: u64, reason: impl Into<String>) -> ReadError {
-        ReadError::Corrupt { segment: segment_name(self.first), offset, reason: reason.into() }
+        corrupt(self.first, offset, reason)
     }
 
     /// `length` bytes from `offset` on, or fewer at the end of what is durable.
@@ -284,12 +284,13 @@ impl<'a, D: Disk, I: Index> RecordReader<'a, D, I> {
 
 impl Place {
     fn corrupt(self, reason: impl Into<String>) -> ReadError {
-        ReadError::Corrupt {
-            segment: segment_name(self.segment),
-            offset: u64::from(self.offset),
-            reason: reason.into(),
-        }
+        corrupt(self.segment, u64::from(self.offset), reason)
     }
+}
+
+/// What is at an offset of a segment is not what was written.
+pub(super) fn corrupt(segment: Position, offset: u64, reason: impl Into<String>) -> ReadError {
+    ReadError::Corrupt { segment: segment_name(segment), offset, reason: reason.into() }
 }
 
 impl<F> Window<F> {
@@ -354,6 +355,11 @@ impl<D: Disk, I: Index> FrameReader<D, I> {
         let frame = Frame::check(header, whole).map_err(corrupt)?;
         self.offset = frame.end();
         Ok(Some(frame))
+    }
+
+    /// The segment of the frame that was given last.
+    pub fn segment(&self) -> Position {
+        self.segment.first
     }
 
     /// Gives each event of a frame that this reader gave to `visit`.
