@@ -42,7 +42,8 @@ pub use handle::{Handle, Options, TurnStatus, WaitError};
 pub use model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Models};
 pub use names::{MAX_NAME_CHARS, MAX_TITLE_CHARS};
 pub use project::{
-    MAX_DIRECTORIES, MAX_DIRECTORY_BYTES, ProjectCommand, ProjectFacts, ProjectState,
+    Instructions, MAX_DIRECTORIES, MAX_DIRECTORY_BYTES, MAX_INSTRUCTIONS_BYTES, ProjectCommand,
+    ProjectFacts, ProjectState,
 };
 pub use run::{CallState, Partial, RunCommand, RunFacts, RunKey, RunState, RunStatus};
 pub use tools::{

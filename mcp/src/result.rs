@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
-use crate::view::{ChatView, HitView, MessageView, ProjectView, RunView};
+use crate::view::{ChatView, HitView, InstructionsView, MessageView, ProjectView, RunView};
 
 /// The answer of a changing tool.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -95,6 +95,7 @@ pub(crate) struct PageResult {
 #[serde(untagged)]
 pub(crate) enum Item {
     Project(ProjectView),
+    Instructions(InstructionsView),
     Chat(ChatView),
     Message(Box<MessageView>),
     Run(Box<RunView>),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use scripta_events::Position;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
 use scripta_projections::{
-    BranchRow, ChatRow, ProjectionName, Projections, QueryError, REBUILD, WaitError,
+    BranchRow, ChatRow, ProjectRow, ProjectionName, Projections, QueryError, REBUILD, WaitError,
 };
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -77,6 +77,15 @@ pub(crate) fn branch_in(
     }
 }
 
+/// The project of this id in the read models as they are.
+pub(crate) fn project_in(
+    projections: &Projections,
+    id: ProjectId,
+) -> Result<ProjectRow, ScopeError> {
+    let found = projections.project(id)?;
+    found.ok_or(ScopeError::NotFound { what: "project", id: id.0, listing: "Projects" })
+}
+
 /// The chat of this id, which must belong to `project` if that is given.
 pub(crate) fn chat_in(
     projections: &Projections,
@@ -101,11 +110,8 @@ pub(crate) fn check(
     chat: Option<ChatId>,
     branch: Option<BranchId>,
 ) -> Result<(), ScopeError> {
-    if let Some(project) = project
-        && projections.project(project)?.is_none()
-    {
-        let (what, listing) = ("project", "Projects");
-        return Err(ScopeError::NotFound { what, id: project.0, listing });
+    if let Some(project) = project {
+        project_in(projections, project)?;
     }
     if let Some(chat) = chat {
         chat_in(projections, project, chat)?;

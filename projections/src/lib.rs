@@ -21,8 +21,8 @@ mod tests;
 pub use error::{OpenError, QueryError, REBUILD, WaitError};
 pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
-    BranchRow, BranchStatus, ChatRow, CurrentCall, MessageRow, PauseReason, ProjectRow, RunRow,
-    RunStatus,
+    BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, MessageRow, PauseReason,
+    ProjectRow, RunRow, RunStatus,
 };
 pub use search::{
     FRAGMENT_CONTEXT, Fragment, Hit, MAX_EXAMINED, MAX_PATTERN_CHARS, SearchError, SearchKey,

@@ -18,8 +18,8 @@ use crate::models::{
 use crate::search::{self, Limits, Search};
 use crate::store::Store;
 use crate::{
-    BranchRow, ChatRow, MessageRow, OpenError, ProjectRow, QueryError, RunRow, SearchError,
-    SearchKey, SearchPage, SearchQuery, WaitError,
+    BranchRow, ChatRow, InstructionsRow, MessageRow, OpenError, ProjectRow, QueryError, RunRow,
+    SearchError, SearchKey, SearchPage, SearchQuery, WaitError,
 };
 
 /// Memory that sled may keep pages in, in bytes: lists and chains are read in runs, and the
@@ -212,6 +212,15 @@ impl Projections {
         row.chats = chats;
         row.last_activity = newest.unwrap_or(row.last_activity);
         Ok(Some(row))
+    }
+
+    /// The instructions of a project; `None` where nobody ever wrote any.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn instructions(&self, id: ProjectId) -> Result<Option<InstructionsRow>, QueryError> {
+        self.projects.instructions(id)
     }
 
     /// All projects, by name without regard to case, then by id.

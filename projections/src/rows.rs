@@ -28,6 +28,21 @@ pub struct ProjectRow {
     pub position: Position,
 }
 
+/// The instructions of a project.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InstructionsRow {
+    /// The project.
+    pub project: ProjectId,
+    /// The text; empty where there are none any more.
+    pub text: String,
+    /// The document's revision, which callers name: 1 with the first text.
+    pub revision: u64,
+    /// When they were replaced last.
+    pub updated_at: Timestamp,
+    /// The position of their last event.
+    pub position: Position,
+}
+
 /// A chat, without its messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChatRow {

@@ -1,6 +1,8 @@
 //! Projects.
 
 mod create;
+mod replace_instructions;
+mod state;
 
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use scripta_events::domain::{PROJECT, ProjectEvent, ProjectId};
 use scripta_events::{Category, StreamId, Timestamp};
 
 pub use create::{MAX_DIRECTORIES, MAX_DIRECTORY_BYTES};
+pub use replace_instructions::MAX_INSTRUCTIONS_BYTES;
+pub use state::{Instructions, ProjectState};
 
 use crate::engine::Engine;
 use crate::{Aggregate, Decision, LoadError, Project, Refusal};
@@ -22,21 +26,13 @@ pub enum ProjectCommand {
         /// Its directories: absolute paths, at most [`MAX_DIRECTORIES`].
         directories: Vec<String>,
     },
-}
-
-/// A project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProjectState {
-    /// Its id.
-    pub id: ProjectId,
-    /// Its name.
-    pub name: String,
-    /// Its directories, absolute.
-    pub directories: Vec<String>,
-    /// The document's revision: 1 when made, one more with each change.
-    pub revision: u64,
-    /// When it was made.
-    pub created_at: Timestamp,
+    /// Replace its instructions as a whole.
+    ReplaceInstructions {
+        /// The new text: at most [`MAX_INSTRUCTIONS_BYTES`]; empty for none.
+        text: String,
+        /// The instructions' revision as the caller knows it; 0 where there were none yet.
+        expected_revision: u64,
+    },
 }
 
 /// A project needs nothing but its own state.
@@ -61,8 +57,20 @@ impl Aggregate for Project {
         (stream.category == PROJECT).then_some(ProjectId(stream.id))
     }
 
-    fn document_revision(state: &ProjectState, _command: &ProjectCommand) -> Option<u64> {
-        Some(state.revision)
+    fn expected(command: &ProjectCommand) -> Option<u64> {
+        match command {
+            ProjectCommand::Create { .. } => None,
+            ProjectCommand::ReplaceInstructions { expected_revision, .. } => {
+                Some(*expected_revision)
+            }
+        }
+    }
+
+    fn document_revision(state: &ProjectState, command: &ProjectCommand) -> Option<u64> {
+        match command {
+            ProjectCommand::Create { .. } => Some(state.revision),
+            ProjectCommand::ReplaceInstructions { .. } => Some(state.instructions.revision),
+        }
     }
 
     async fn gather(
@@ -80,9 +88,13 @@ impl Aggregate for Project {
         command: &ProjectCommand,
         _facts: &mut ProjectFacts,
     ) -> Result<Decision<Project>, Refusal> {
+        let existing = || state.ok_or(Refusal::NotFound { what: "project", id: id.0 });
         match command {
             ProjectCommand::Create { name, directories } => {
                 create::decide(id, state, name, directories)
+            }
+            ProjectCommand::ReplaceInstructions { text, .. } => {
+                replace_instructions::decide(existing()?, text)
             }
         }
     }
@@ -92,15 +104,6 @@ impl Aggregate for Project {
         event: &ProjectEvent,
         at: Timestamp,
     ) -> Option<ProjectState> {
-        match (state, event) {
-            (None, ProjectEvent::ProjectCreated(made)) => Some(ProjectState {
-                id: made.project,
-                name: made.name.clone(),
-                directories: made.directories.clone(),
-                revision: 1,
-                created_at: at,
-            }),
-            (state, ProjectEvent::ProjectCreated(_)) => state,
-        }
+        state::evolve(state, event, at)
     }
 }

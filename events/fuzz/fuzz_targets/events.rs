@@ -10,8 +10,9 @@ use scripta_events::codec::Event;
 use scripta_events::domain::{BranchEvent, ChatEvent, Meta, ProjectEvent, RunEvent};
 use scripta_events::log::EventData;
 
-/// The events of each set, from its first code on.
-const CODES: [(u16, u16); 4] = [(0x0201, 1), (0x0301, 3), (0x0401, 5), (0x0501, 9)];
+/// The types of each set.
+const TYPES: [&[(EventType, &str)]; 4] =
+    [ProjectEvent::TYPES, ChatEvent::TYPES, BranchEvent::TYPES, RunEvent::TYPES];
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(meta) = Meta::from_bytes(data) {
@@ -19,10 +20,11 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(Meta::from_bytes(&again), Ok(meta));
     }
     let [set, code, version, codec, payload @ ..] = data else { return };
-    let (first, count) = CODES[usize::from(set % 4)];
+    let types = TYPES[usize::from(*set) % TYPES.len()];
     // One beyond the last: an unknown type, version or codec must be refused as such.
+    let known = types.get(usize::from(*code) % (types.len() + 1));
     let encoded = EventData {
-        event_type: EventType(first + u16::from(*code) % (count + 1)),
+        event_type: known.map_or(EventType(0), |(event_type, _)| *event_type),
         version: version % 3,
         codec: codec % 3,
         payload: payload.to_vec().into(),

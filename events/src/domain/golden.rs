@@ -66,7 +66,10 @@ fn reference() -> Reference {
 
 fn projects() -> Vec<ProjectEvent> {
     let directories = vec!["/home/a".to_owned()];
-    vec![ProjectCreated { project: ProjectId(id(1)), name: "P".to_owned(), directories }.into()]
+    vec![
+        ProjectCreated { project: ProjectId(id(1)), name: "P".to_owned(), directories }.into(),
+        InstructionsReplaced { text: "I".to_owned() }.into(),
+    ]
 }
 
 fn chats() -> Vec<ChatEvent> {

@@ -36,7 +36,7 @@ pub use message::{
     Intent, Message, MessageStatus, Part, Reference, Role, Sender, ToolCall, ToolResult, Usage,
 };
 pub use meta::{Actor, Meta};
-pub use project::{ProjectCreated, ProjectEvent};
+pub use project::{InstructionsReplaced, ProjectCreated, ProjectEvent};
 pub use run::{
     ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunStarted, RunStopped,
     ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,

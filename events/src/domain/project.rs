@@ -16,7 +16,17 @@ pub struct ProjectCreated {
     pub directories: Vec<String>,
 }
 
+/// The project's instructions were replaced as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InstructionsReplaced {
+    /// The new text; empty where there are none any more.
+    pub text: String,
+}
+
 impl Payload for ProjectCreated {
+    const VERSION: u8 = 1;
+}
+impl Payload for InstructionsReplaced {
     const VERSION: u8 = 1;
 }
 
@@ -26,5 +36,7 @@ crate::events! {
     pub enum ProjectEvent {
         /// It was made.
         0x0201 => ProjectCreated,
+        /// Its instructions were replaced.
+        0x0202 => InstructionsReplaced,
     }
 }

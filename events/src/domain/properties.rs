@@ -133,9 +133,12 @@ fn decodes_to_the_same<E: Event + PartialEq + std::fmt::Debug>(event: E) {
 }
 
 /// Decodes as every event of a set: what comes out, if anything, is an event of that code.
-fn decodes_or_says_why<E: Event + PartialEq + std::fmt::Debug>(codes: &[u16], payload: &[u8]) {
-    for code in codes {
-        let event_type = EventType(*code);
+fn decodes_or_says_why<E: Event + PartialEq + std::fmt::Debug>(
+    types: &[(EventType, &str)],
+    payload: &[u8],
+) {
+    for (event_type, _) in types {
+        let event_type = *event_type;
         let payload = bytes::Bytes::copy_from_slice(payload);
         let encoded = EventData { event_type, version: 1, codec: BINCODE, payload };
         match E::decode(&encoded) {
@@ -152,11 +155,10 @@ fn decodes_or_says_why<E: Event + PartialEq + std::fmt::Debug>(codes: &[u16], pa
 }
 
 fn all_decode_or_say_why(payload: &[u8]) {
-    decodes_or_says_why::<ProjectEvent>(&[0x0201], payload);
-    decodes_or_says_why::<ChatEvent>(&[0x0301, 0x0302, 0x0303], payload);
-    decodes_or_says_why::<BranchEvent>(&[0x0401, 0x0402, 0x0403, 0x0404, 0x0405], payload);
-    let runs = [0x0501, 0x0502, 0x0503, 0x0504, 0x0505, 0x0506, 0x0507, 0x0508, 0x0509];
-    decodes_or_says_why::<RunEvent>(&runs, payload);
+    decodes_or_says_why::<ProjectEvent>(ProjectEvent::TYPES, payload);
+    decodes_or_says_why::<ChatEvent>(ChatEvent::TYPES, payload);
+    decodes_or_says_why::<BranchEvent>(BranchEvent::TYPES, payload);
+    decodes_or_says_why::<RunEvent>(RunEvent::TYPES, payload);
 }
 
 proptest! {

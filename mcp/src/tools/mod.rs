@@ -4,6 +4,7 @@
 //! it takes, what it does, and what it answers.
 
 mod chats;
+mod instructions;
 mod projects;
 mod read;
 mod runs;
@@ -21,7 +22,7 @@ use crate::arguments::{ArgumentError, InputSchema, Shape, input_schema, output_s
 use crate::fingerprint::fingerprint;
 use crate::result::{self, ChangeResult, PageResult};
 use crate::server::App;
-use crate::view::{ChatView, Id, ProjectView, TurnView};
+use crate::view::{ChatView, Id, InstructionsView, ProjectView, TurnView};
 use crate::{Caller, Role};
 
 /// Arguments that every operation of a changing tool takes.
@@ -54,6 +55,7 @@ enum Kind {
     Chats,
     Runs,
     Projects,
+    Instructions,
 }
 
 /// One call of a tool, with arguments that the schema allows.
@@ -89,6 +91,11 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
             Kind::Projects,
             ("app_projects", "Make projects", projects::DESCRIPTION),
             annotations(false, false, false, false),
+        ),
+        Definition::new::<instructions::InstructionsArguments, ChangeResult<InstructionsView>>(
+            Kind::Instructions,
+            ("app_instructions", "Write a project's instructions", instructions::DESCRIPTION),
+            annotations(false, false, true, false),
         ),
     ]
 });
@@ -142,6 +149,7 @@ impl Definition {
             Kind::Chats => result::change(chats::call(call).await),
             Kind::Runs => result::change(runs::call(call).await),
             Kind::Projects => result::change(projects::call(call).await),
+            Kind::Instructions => result::change(instructions::call(call).await),
         }
     }
 }

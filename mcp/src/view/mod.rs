@@ -2,6 +2,7 @@
 
 mod chat;
 mod hit;
+mod instructions;
 mod message;
 mod project;
 mod run;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 
 pub(crate) use chat::ChatView;
 pub(crate) use hit::HitView;
+pub(crate) use instructions::InstructionsView;
 pub(crate) use message::{IntentView, MessagePlace, MessageView, RoleView};
 pub(crate) use project::ProjectView;
 pub(crate) use run::{RunProgress, RunStatusView, RunView, TurnView};

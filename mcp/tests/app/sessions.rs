@@ -41,9 +41,8 @@ async fn a_run_reads_and_an_omitted_id_means_its_own() {
     let tools = session.tools();
     let names: Vec<(&str, bool)> =
         tools.iter().map(|tool| (tool.tool.as_str(), tool.read_only)).collect();
-    let expected =
-        [("app_read", true), ("app_chats", false), ("app_runs", false), ("app_projects", false)];
-    assert_eq!(names, expected);
+    assert_eq!(names.first(), Some(&("app_read", true)));
+    assert!(names.iter().all(|(name, read_only)| *read_only == (*name == "app_read")), "{names:?}");
     assert!(tools.iter().all(|tool| tool.server == "app" && !tool.description.is_empty()));
 
     let never = CancellationToken::new;

@@ -1,14 +1,16 @@
 //! The read model of projects.
 
 use scripta_events::codec;
-use scripta_events::domain::{PROJECT, ProjectCreated, ProjectEvent, ProjectId};
+use scripta_events::domain::{
+    InstructionsReplaced, PROJECT, ProjectCreated, ProjectEvent, ProjectId,
+};
 use scripta_events::log::Recorded;
 
 use super::Model;
 use super::keys::{Key, last_id};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
-use crate::{ProjectRow, QueryError};
+use crate::{InstructionsRow, ProjectRow, QueryError};
 
 /// `p` project -> [`ProjectRow`], without what its chats tell.
 fn row_key(id: ProjectId) -> Vec<u8> {
@@ -20,21 +22,31 @@ fn name_key(name: &str, id: ProjectId) -> Vec<u8> {
     Key::of(b'n').text(name).id(id.0).done()
 }
 
+/// `i` project -> [`InstructionsRow`].
+fn instructions_key(id: ProjectId) -> Vec<u8> {
+    Key::of(b'i').id(id.0).done()
+}
+
 /// What events make of projects.
 pub(crate) struct ProjectModel;
 
 impl Model for ProjectModel {
     const NAME: &'static str = "projects";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         if event.stream.category != PROJECT {
             return Ok(());
         }
         match codec::decode(event)? {
-            ProjectEvent::ProjectCreated(created) => create(batch, event, created),
+            ProjectEvent::ProjectCreated(created) => {
+                create(batch, event, created);
+                Ok(())
+            }
+            ProjectEvent::InstructionsReplaced(replaced) => {
+                replace_instructions(batch, event, replaced)
+            }
         }
-        Ok(())
     }
 }
 
@@ -54,6 +66,25 @@ fn create(batch: &mut Batch<'_>, event: &Recorded, created: ProjectCreated) {
     batch.put(row_key(id), row);
 }
 
+fn replace_instructions(
+    batch: &mut Batch<'_>,
+    event: &Recorded,
+    replaced: InstructionsReplaced,
+) -> Result<(), ApplyError> {
+    let project = ProjectId(event.stream.id);
+    let key = instructions_key(project);
+    let before = batch.get::<InstructionsRow>(&key)?.map_or(0, |row| row.revision);
+    let row = InstructionsRow {
+        project,
+        text: replaced.text,
+        revision: before.saturating_add(1),
+        updated_at: event.time,
+        position: event.position,
+    };
+    batch.put(key, row);
+    Ok(())
+}
+
 /// Reads of the rows.
 #[derive(Clone)]
 pub(crate) struct Projects(pub(crate) Store);
@@ -62,6 +93,13 @@ impl Projects {
     /// The row, without what its chats tell.
     pub(crate) fn get(&self, id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
         self.0.get(&row_key(id))
+    }
+
+    pub(crate) fn instructions(
+        &self,
+        id: ProjectId,
+    ) -> Result<Option<InstructionsRow>, QueryError> {
+        self.0.get(&instructions_key(id))
     }
 
     pub(crate) fn ids(&self) -> Result<Vec<ProjectId>, QueryError> {

@@ -2,8 +2,10 @@
 
 mod chat;
 mod chats;
+mod instructions;
 mod listing;
 mod messages;
+mod project;
 mod projects;
 mod runs;
 mod search;
@@ -21,6 +23,7 @@ use thiserror::Error;
 use tokio::task::JoinError;
 
 use super::Call;
+use crate::RunScope;
 use crate::arguments::{ArgumentError, Shape, typed};
 use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
 use crate::result::{Item, PageResult};
@@ -30,6 +33,8 @@ use crate::view::{Id, RoleView, Time};
 pub(super) const DESCRIPTION: &str = "\
 Reads what there is, a page at a time; changes nothing.\n\
 Projects: by name\n\
+Project: projectId; one project\n\
+Instructions: projectId; what every model is told in it\n\
 Chats: projectId?; by last activity, newest first\n\
 Chat: chatId; one chat with its branches, without messages\n\
 Messages: chatId (its first branch) or branchId, order?; the branch's history from its first message \
@@ -37,7 +42,7 @@ to its head, across forks: the newest page first (each page in reading order), o
 Runs: projectId?, chatId?, branchId?; newest first\n\
 Search: query, isRegex?, ignoreCase?, projectId?, chatId?, branchId?, roles?, since?, until?; exact \
 text or regular expression\n\
-All but Chat take limit? and cursor?. The answer is a page: `items`, and `nextCursor` while there is \
+All but single documents take limit? and cursor?. The answer is a page: `items`, and `nextCursor` while there is \
 more; give it as `cursor` with the same arguments to read on.";
 
 /// How many items a page has unless told.
@@ -49,7 +54,7 @@ const DEFAULT_LIMIT: usize = 100;
 pub(crate) struct ReadArguments {
     /// What to read.
     resource: Resource,
-    /// Only this project. For Chats, Runs and Search.
+    /// The project, or only what is of it. For Project, Instructions, Chats, Runs and Search.
     project_id: Option<Id>,
     /// The chat. For Chat, Messages, Runs and Search.
     chat_id: Option<Id>,
@@ -83,6 +88,8 @@ pub(crate) struct ReadArguments {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 enum Resource {
     Projects,
+    Project,
+    Instructions,
     Chats,
     Chat,
     Messages,
@@ -149,7 +156,7 @@ pub(super) async fn call(call: Call<'_>) -> Result<PageResult, ReadError> {
 async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
     let resource = typed::<ReadArguments>(call.arguments.clone().into())?.resource;
     if let Some(run) = call.caller.scope() {
-        fill_in(resource, run.chat, run.branch, &mut call.arguments);
+        fill_in(resource, run, &mut call.arguments);
     }
     shape(resource).check(&call.arguments)?;
     let arguments: ReadArguments = typed(call.arguments.clone().into())?;
@@ -166,23 +173,29 @@ async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
 }
 
 /// Where a call comes from a run, an omitted id means the run's own.
-fn fill_in(resource: Resource, chat: ChatId, branch: BranchId, arguments: &mut JsonObject) {
-    let named = arguments.contains_key("chatId") || arguments.contains_key("branchId");
-    match resource {
-        Resource::Chat if !named => {
-            arguments.insert("chatId".to_owned(), chat.to_string().into());
+fn fill_in(resource: Resource, run: RunScope, arguments: &mut JsonObject) {
+    let named = |names: &[&str]| names.iter().any(|name| arguments.contains_key(*name));
+    let own = match resource {
+        Resource::Project | Resource::Instructions if !named(&["projectId"]) => {
+            Some(("projectId", run.project.to_string()))
         }
-        Resource::Messages if !named => {
-            arguments.insert("branchId".to_owned(), branch.to_string().into());
+        Resource::Chat if !named(&["chatId", "branchId"]) => Some(("chatId", run.chat.to_string())),
+        Resource::Messages if !named(&["chatId", "branchId"]) => {
+            Some(("branchId", run.branch.to_string()))
         }
-        _ => {}
+        _ => None,
+    };
+    if let Some((name, id)) = own {
+        arguments.insert(name.to_owned(), id.into());
     }
 }
 
 /// The projections that a resource is read from, and that its ids are checked against.
 fn used_by(resource: Resource) -> &'static [ProjectionName] {
     match resource {
-        Resource::Projects | Resource::Chats => &[ProjectionName::Projects, ProjectionName::Chats],
+        Resource::Projects | Resource::Project | Resource::Instructions | Resource::Chats => {
+            &[ProjectionName::Projects, ProjectionName::Chats]
+        }
         Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
         Resource::Search => {
@@ -194,6 +207,8 @@ fn used_by(resource: Resource) -> &'static [ProjectionName] {
 fn shape(resource: Resource) -> Shape {
     match resource {
         Resource::Projects => projects::SHAPE,
+        Resource::Project => project::SHAPE,
+        Resource::Instructions => instructions::SHAPE,
         Resource::Chats => chats::SHAPE,
         Resource::Chat => chat::SHAPE,
         Resource::Messages => messages::SHAPE,
@@ -206,6 +221,8 @@ impl Reader {
     fn read(&self, resource: Resource) -> Result<PageResult, ReadError> {
         let page = match resource {
             Resource::Projects => projects::page(self),
+            Resource::Project => project::page(self),
+            Resource::Instructions => instructions::page(self),
             Resource::Chats => chats::page(self),
             Resource::Chat => chat::page(self),
             Resource::Messages => messages::page(self),
