@@ -10,6 +10,7 @@
 //! stored it.
 
 mod bloom;
+mod filters;
 mod rows;
 mod storer;
 
@@ -62,6 +63,26 @@ struct State {
 enum Held {
     Memory(Arc<SegmentIndex>, Sealed),
     Stored(Arc<Stored>),
+    /// Stored, and the newest that is: streams that are being written are most likely to be in
+    /// it, and each must be looked up once a segment.
+    Newest(Arc<Stored>, Arc<SegmentIndex>),
+}
+
+impl Held {
+    /// What is in memory of it.
+    fn memory(&self) -> Option<&SegmentIndex> {
+        match self {
+            Held::Memory(index, _) | Held::Newest(_, index) => Some(index),
+            Held::Stored(_) => None,
+        }
+    }
+
+    fn stored(&self) -> Option<&Stored> {
+        match self {
+            Held::Stored(stored) | Held::Newest(stored, _) => Some(stored),
+            Held::Memory(..) => None,
+        }
+    }
 }
 
 impl SledIndex {
@@ -154,12 +175,12 @@ impl Shared {
         let hashed = hash(&wanted);
         let may_be_stored = state.streams.contains(hashed);
         for (segment, held) in state.segments.iter().rev() {
-            let row = match held {
-                Held::Memory(index, _) => memory_row(index, stream),
-                Held::Stored(stored) if may_be_stored => {
+            let row = match (held.memory(), held.stored()) {
+                (Some(index), _) => memory_row(index, stream),
+                (None, Some(stored)) if may_be_stored => {
                     self.rows.stream(stored, &wanted, hashed)?
                 }
-                Held::Stored(_) => None,
+                _ => None,
             };
             if let Some(row) = row
                 && visit(*segment, row).is_break()
@@ -181,6 +202,16 @@ impl State {
             }
             Err(place) => self.segments.insert(place, (segment, held)),
         }
+    }
+
+    /// A segment is stored: it takes the place of the one that was before.
+    fn stored(&mut self, stored: Stored, index: Arc<SegmentIndex>) {
+        for (_, held) in &mut self.segments {
+            if let Held::Newest(before, _) = held {
+                *held = Held::Stored(before.clone());
+            }
+        }
+        self.replace(stored.first, Held::Newest(Arc::new(stored), index));
     }
 
     fn held(&self, segment: Position) -> Option<&Held> {
@@ -214,7 +245,7 @@ impl Index for SledIndex {
     fn sealed(&self, segment: Position) -> Result<Option<Sealed>, ReadError> {
         Ok(self.shared.state().held(segment).map(|held| match held {
             Held::Memory(_, sealed) => *sealed,
-            Held::Stored(stored) => stored.sealed,
+            Held::Stored(stored) | Held::Newest(stored, _) => stored.sealed,
         }))
     }
 
@@ -243,12 +274,12 @@ impl Index for SledIndex {
         let hashed = hash(operation.0.as_bytes());
         let may_be_stored = state.commits.contains(hashed);
         for (segment, held) in state.segments.iter().rev() {
-            let found = match held {
-                Held::Memory(index, _) => index.commit(operation).map(|place| place.offset),
-                Held::Stored(stored) if may_be_stored => {
+            let found = match (held.memory(), held.stored()) {
+                (Some(index), _) => index.commit(operation).map(|place| place.offset),
+                (None, Some(stored)) if may_be_stored => {
                     self.shared.rows.commit(stored, operation, hashed)?
                 }
-                Held::Stored(_) => None,
+                _ => None,
             };
             if let Some(offset) = found {
                 return Ok(Some(Place { segment: *segment, offset }));
@@ -270,10 +301,12 @@ impl Index for SledIndex {
     }
 
     fn frame(&self, segment: Position, position: Position) -> Result<Option<u32>, ReadError> {
-        match self.shared.state().held(segment) {
-            Some(Held::Memory(index, _)) => Ok(index.frame(position)),
-            Some(Held::Stored(stored)) => self.shared.rows.frame(stored, position),
-            None => Ok(None),
+        let state = self.shared.state();
+        let held = state.held(segment);
+        match (held.and_then(Held::memory), held.and_then(Held::stored)) {
+            (Some(index), _) => Ok(index.frame(position)),
+            (None, Some(stored)) => self.shared.rows.frame(stored, position),
+            (None, None) => Ok(None),
         }
     }
 }

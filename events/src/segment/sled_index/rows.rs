@@ -2,7 +2,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `l` | version of these rows (1), the log's id |
+//! | `l` | version of these rows (2), the log's id |
 //! | `k` | present while the index is closed: it was closed cleanly |
 //! | `s`, segment | how it ended, its filters' and buckets' sizes, and a checksum of its other rows |
 //! | `c`, segment, bucket | its commits: operation id (16), offset (4), sorted |
@@ -15,9 +15,10 @@
 //! Numbers in keys are big-endian, in values little-endian.
 
 use serde::{Deserialize, Serialize};
-use xorf::{BinaryFuse8, Descriptor, Filter as _};
+use xorf::{BinaryFuse8, Filter as _};
 
 use super::bloom::{Bloom, Part};
+use super::filters::{add_to_bloom, filter, filter_of, filter_row};
 use super::index_error;
 use crate::codec::{from_bytes, to_bytes};
 use crate::log::ReadError;
@@ -26,7 +27,7 @@ use crate::segment::index::{Sealed, SegmentIndex};
 use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 
 pub(super) const TREE: &str = "log-index";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// How many entries a bucket has on average: a row of some kilobytes.
 const BUCKET_ENTRIES: usize = 256;
@@ -38,7 +39,7 @@ const STREAM_KEY: usize = 34;
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A key and its value.
-type Row = (Vec<u8>, Vec<u8>);
+pub(super) type Row = (Vec<u8>, Vec<u8>);
 
 /// The bytes of a commit in its bucket.
 const COMMIT_ENTRY: usize = 20;
@@ -114,40 +115,6 @@ struct Summary {
     stream_buckets: u32,
     rows: u32,
     checksum: u32,
-}
-
-/// The value of an `x` or a `y` row.
-#[derive(Serialize, Deserialize)]
-struct FilterRow {
-    seed: u64,
-    segment_length: u32,
-    segment_length_mask: u32,
-    segment_count_length: u32,
-    fingerprints: Box<[u8]>,
-}
-
-impl FilterRow {
-    fn of(filter: &BinaryFuse8) -> FilterRow {
-        FilterRow {
-            seed: filter.descriptor.seed,
-            segment_length: filter.descriptor.segment_length,
-            segment_length_mask: filter.descriptor.segment_length_mask,
-            segment_count_length: filter.descriptor.segment_count_length,
-            fingerprints: filter.fingerprints.clone(),
-        }
-    }
-
-    fn filter(self) -> BinaryFuse8 {
-        BinaryFuse8 {
-            descriptor: Descriptor {
-                seed: self.seed,
-                segment_length: self.segment_length,
-                segment_length_mask: self.segment_length_mask,
-                segment_count_length: self.segment_count_length,
-            },
-            fingerprints: self.fingerprints,
-        }
-    }
 }
 
 impl Rows {
@@ -250,7 +217,8 @@ impl Rows {
         let summary: Summary = from_bytes(summary)?;
         let filter = |kind| -> Result<Option<BinaryFuse8>, String> {
             let row = self.tree.get(key(kind, first, None)).map_err(|error| error.to_string())?;
-            row.map(|row| from_bytes::<FilterRow>(&row).map(FilterRow::filter)).transpose()
+            let cut_off = || "a filter is cut off".to_owned();
+            row.map(|row| filter_of(&row).ok_or_else(cut_off)).transpose()
         };
         Ok(Stored {
             first,
@@ -284,8 +252,8 @@ impl Rows {
                 checksum = crc32c::crc32c_append(checksum, &value);
                 let known = match kind {
                     b'c' => commit_ids(&value).all(|id| loaded.commits.contains(hash(id))),
-                    b't' => StreamRows(Fields(&value))
-                        .all(|row| row.is_ok_and(|(id, _)| loaded.streams.contains(hash(&id)))),
+                    b't' => StreamEntries(Fields(&value))
+                        .all(|it| it.is_ok_and(|it| loaded.streams.contains(hash(&it.id)))),
                     _ => true,
                 };
                 if !known {
@@ -355,8 +323,7 @@ impl Rows {
         let stream_filter = filter(streams.iter().map(|(hashed, _)| *hashed).collect())?;
         for (kind, filter) in [(b'x', &commit_filter), (b'y', &stream_filter)] {
             if let Some(filter) = filter {
-                let row = to_bytes(&FilterRow::of(filter)).map_err(index_error)?;
-                rows.push((key(kind, first, None), row));
+                rows.push((key(kind, first, None), filter_row(filter)));
             }
         }
         let mut filters = Vec::new();
@@ -437,10 +404,10 @@ impl Rows {
         }
         let bucket = bucket(hashed, stored.stream_buckets);
         let row = self.tree.get(key(b't', stored.first, Some(bucket))).map_err(index_error)?;
-        for row in StreamRows(Fields(row.as_deref().unwrap_or_default())) {
-            let (id, row) = row?;
-            if id == *wanted {
-                return Ok(Some(row));
+        for entry in StreamEntries(Fields(row.as_deref().unwrap_or_default())) {
+            let entry = entry?;
+            if entry.id == *wanted {
+                return Ok(Some(entry.row()));
             }
         }
         Ok(None)
@@ -485,40 +452,35 @@ fn commit_ids(row: &[u8]) -> impl Iterator<Item = &[u8]> {
     row.chunks_exact(COMMIT_ENTRY).filter_map(|entry| entry.get(..16))
 }
 
-/// The streams of a bucket.
-struct StreamRows<'a>(Fields<'a>);
+/// The streams of a bucket, each with its part as it is stored.
+struct StreamEntries<'a>(Fields<'a>);
 
-impl Iterator for StreamRows<'_> {
-    type Item = Result<([u8; STREAM_KEY], StreamRow), ReadError>;
+/// What a bucket has of a stream.
+struct StreamEntry<'a> {
+    id: [u8; STREAM_KEY],
+    before: Revision,
+    offsets: &'a [u8],
+}
+
+impl<'a> Iterator for StreamEntries<'a> {
+    type Item = Result<StreamEntry<'a>, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let id = self.0.array()?;
-        let row = (|| {
+        let entry = (|| {
             let before = Revision(self.0.u64()?);
             let count = self.0.u32()? as usize;
-            let offsets = self.0.take(count.checked_mul(4)?)?.chunks_exact(4);
-            let offsets = offsets.filter_map(|four| Fields(four).u32()).collect();
-            Some((id, StreamRow { before, offsets }))
+            let offsets = self.0.take(count.checked_mul(4)?)?;
+            Some(StreamEntry { id, before, offsets })
         })();
-        Some(row.ok_or_else(|| index_error("a row of streams is cut off")))
+        Some(entry.ok_or_else(|| index_error("a row of streams is cut off")))
     }
 }
 
-/// Adds hashes to a filter over all, and the parts that changed to `rows`.
-fn add_to_bloom(
-    kind: u8,
-    bloom: &mut Bloom,
-    hashes: impl Iterator<Item = u64>,
-    rows: &mut Vec<Row>,
-) {
-    let before = bloom.parts().len().saturating_sub(1);
-    bloom.extend(hashes);
-    for (number, part) in bloom.parts().iter().enumerate().skip(before) {
-        let mut key = vec![kind];
-        key.extend_from_slice(&(number as u32).to_be_bytes());
-        let mut row = part.to_row();
-        row.extend_from_slice(&crc32c::crc32c(&row).to_le_bytes());
-        rows.push((key, row));
+impl StreamEntry<'_> {
+    fn row(&self) -> StreamRow {
+        let offsets = self.offsets.chunks_exact(4).filter_map(|four| Fields(four).u32());
+        StreamRow { before: self.before, offsets: offsets.collect() }
     }
 }
 
@@ -555,14 +517,4 @@ fn add_stream(row: &mut Vec<u8>, index: &SegmentIndex, stream: StreamId) {
     row.extend_from_slice(&before.0.to_le_bytes());
     row.extend_from_slice(&(places.len() as u32).to_le_bytes());
     places.iter().for_each(|place| row.extend_from_slice(&place.offset.to_le_bytes()));
-}
-
-/// A filter over hashes; `None` for nothing.
-fn filter(mut hashes: Vec<u64>) -> Result<Option<BinaryFuse8>, ReadError> {
-    hashes.sort_unstable();
-    hashes.dedup();
-    if hashes.is_empty() {
-        return Ok(None);
-    }
-    BinaryFuse8::try_from(&hashes).map(Some).map_err(index_error)
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::{Held, Shared, index_error};
+use super::{Shared, index_error};
 use crate::log::ReadError;
 use crate::segment::index::{Sealed, SegmentIndex};
 
@@ -77,7 +77,7 @@ fn store_all(shared: &Shared, jobs: &Receiver<(Arc<SegmentIndex>, Sealed)>, pend
         let (mut commits, mut streams) = (state.commits.clone(), state.streams.clone());
         match shared.rows.store(&segment, end, &mut commits, &mut streams) {
             Ok(stored) => shared.change(|state| {
-                state.replace(segment.first(), Held::Stored(Arc::new(stored)));
+                state.stored(stored, segment.clone());
                 state.commits = commits;
                 state.streams = streams;
             }),
