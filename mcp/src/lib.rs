@@ -13,6 +13,7 @@
 mod arguments;
 mod caller;
 mod fingerprint;
+mod moments;
 mod pages;
 mod result;
 mod scope;

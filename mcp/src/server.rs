@@ -14,6 +14,7 @@ use scripta_events::log::EventLog;
 use scripta_projections::Projections;
 use thiserror::Error;
 
+use crate::moments::Moments;
 use crate::pages::{CursorKey, KeptLists};
 use crate::tools::{self, TOOLS};
 use crate::{Caller, result};
@@ -56,6 +57,7 @@ pub(crate) struct App {
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) lists: Arc<KeptLists>,
     pub(crate) cursors: Arc<CursorKey>,
+    pub(crate) moments: Moments,
 }
 
 /// Why a server could not be made.
@@ -87,6 +89,7 @@ impl AppServer {
             log,
             lists: Arc::new(KeptLists::default()),
             cursors: Arc::new(cursors),
+            moments: Moments::default(),
         };
         Ok(AppServer::over(Arc::new(app)))
     }

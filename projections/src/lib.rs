@@ -9,6 +9,7 @@
 mod error;
 mod follower;
 mod models;
+mod moment;
 mod projections;
 mod rows;
 mod search;
@@ -19,6 +20,7 @@ mod testing;
 mod tests;
 
 pub use error::{OpenError, QueryError, REBUILD, WaitError};
+pub use moment::MomentError;
 pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
     BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, MessageRow, PauseReason,

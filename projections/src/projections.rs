@@ -13,8 +13,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::follower::{Follower, Progress};
 use crate::models::{
-    ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, RunModel, Runs,
+    ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, Replay, RunModel, Runs,
 };
+use crate::moment;
 use crate::search::{self, Limits, Search};
 use crate::store::Store;
 use crate::{
@@ -101,11 +102,13 @@ pub struct ProjectionStatus {
 /// see a write.
 pub struct Projections {
     log: Arc<dyn EventLog>,
+    dir: PathBuf,
     options: Options,
     projects: Projects,
     chats: Chats,
     runs: Runs,
-    search: Search,
+    /// Absent from a moment of the past.
+    search: Option<Search>,
     followers: Mutex<Vec<Follower>>,
 }
 
@@ -123,21 +126,39 @@ impl Projections {
     ) -> Result<Projections, OpenError> {
         std::fs::create_dir_all(dir)
             .map_err(|source| OpenError::Folder { path: dir.to_owned(), source })?;
+        moment::sweep(dir)?;
         let rows = dir.join("rows");
         let db = open_rows(&rows)?;
         let head = *log.head().borrow();
-        let mut opening = Opening { log: &log, db, path: rows, head, followers: Vec::new() };
-        let projects = Projects(opening.model::<ProjectModel>()?);
-        let chats = Chats(opening.model::<ChatModel>()?);
-        let runs = Runs(opening.model::<RunModel>()?);
         let (search, projection, position) = search::open(&dir.join("search"), log.clone(), head)?;
-        let mut followers = opening.followers;
-        followers.push(
+        let follower =
             Follower::start(search::NAME, search::VERSION, projection, log.clone(), position)
-                .map_err(|source| OpenError::Thread { name: search::NAME, source })?,
-        );
-        let followers = Mutex::new(followers);
-        Ok(Projections { log, options, projects, chats, runs, search, followers })
+                .map_err(|source| OpenError::Thread { name: search::NAME, source })?;
+        let source = Source::Followed(vec![follower]);
+        let mut opening = Opening { log: log.clone(), db, path: rows, head, source };
+        Projections::assemble(&mut opening, dir, options, Some(search))
+    }
+
+    /// All read models of an opening.
+    pub(crate) fn assemble(
+        opening: &mut Opening,
+        dir: &Path,
+        options: Options,
+        search: Option<Search>,
+    ) -> Result<Projections, OpenError> {
+        Ok(Projections {
+            projects: Projects(opening.model::<ProjectModel>()?),
+            chats: Chats(opening.model::<ChatModel>()?),
+            runs: Runs(opening.model::<RunModel>()?),
+            log: opening.log.clone(),
+            dir: dir.to_owned(),
+            options,
+            search,
+            followers: Mutex::new(match &mut opening.source {
+                Source::Followed(followers) => std::mem::take(followers),
+                Source::Replayed(_) => Vec::new(),
+            }),
+        })
     }
 
     /// Waits until every projection, the message index too, has applied `position`.
@@ -197,6 +218,18 @@ impl Projections {
             ProjectionStatus { name, version, position, head, stopped }
         });
         each.collect()
+    }
+
+    pub(crate) fn log(&self) -> &Arc<dyn EventLog> {
+        &self.log
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// A project.
@@ -348,7 +381,8 @@ impl Projections {
         limit: usize,
     ) -> Result<SearchPage, SearchError> {
         let limits = Limits { hits: limit.max(1), time: self.options.page_time };
-        self.search.page(query, after, limits, &self.projects, &self.chats)
+        let search = self.search.as_ref().ok_or(SearchError::NotAsOf)?;
+        search.page(query, after, limits, &self.projects, &self.chats)
     }
 
     /// What a restart must wake: idle branches with a queue, and runs that are not at rest.
@@ -387,15 +421,23 @@ impl Drop for Projections {
 }
 
 /// What opening the read models needs.
-struct Opening<'a> {
-    log: &'a Arc<dyn EventLog>,
-    db: sled::Db,
-    path: PathBuf,
-    head: Position,
-    followers: Vec<Follower>,
+pub(crate) struct Opening {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) db: sled::Db,
+    pub(crate) path: PathBuf,
+    pub(crate) head: Position,
+    pub(crate) source: Source,
 }
 
-impl Opening<'_> {
+/// Where the read models get their events from.
+pub(crate) enum Source {
+    /// Each follows the log.
+    Followed(Vec<Follower>),
+    /// They are given events up to a position.
+    Replayed(Vec<Box<dyn Replay>>),
+}
+
+impl Opening {
     /// Opens the rows of a model and begins to follow.
     fn model<M: Model>(&mut self) -> Result<Store, OpenError> {
         let id = self.log.id();
@@ -404,10 +446,15 @@ impl Opening<'_> {
                 OpenError::Store { path: self.path.clone(), reason: error.to_string() }
             })?;
         let projection = ModelProjection::<M>::new(store.clone(), id, position);
-        let log = self.log.clone();
-        let follower = Follower::start(M::NAME, M::VERSION, projection, log, position)
-            .map_err(|source| OpenError::Thread { name: M::NAME, source })?;
-        self.followers.push(follower);
+        match &mut self.source {
+            Source::Replayed(replays) => replays.push(Box::new(projection)),
+            Source::Followed(followers) => {
+                let log = self.log.clone();
+                let follower = Follower::start(M::NAME, M::VERSION, projection, log, position)
+                    .map_err(|source| OpenError::Thread { name: M::NAME, source })?;
+                followers.push(follower);
+            }
+        }
         Ok(store)
     }
 }

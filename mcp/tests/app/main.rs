@@ -1,6 +1,7 @@
 //! The `app` server, driven by an ordinary MCP client in the same process.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+mod as_of;
 mod contract;
 mod conversation;
 mod hostile;

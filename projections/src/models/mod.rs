@@ -61,6 +61,18 @@ impl<M: Model> ModelProjection<M> {
     }
 }
 
+/// A read model that is given events, with gaps where they are none of its matter.
+pub(crate) trait Replay: Send {
+    /// Applies events; on an error, those before the bad one.
+    fn replay(&mut self, events: &[Recorded]) -> Result<(), Halt>;
+}
+
+impl<M: Model> Replay for ModelProjection<M> {
+    fn replay(&mut self, events: &[Recorded]) -> Result<(), Halt> {
+        self.apply_batch(events)
+    }
+}
+
 impl<M: Model> Projection for ModelProjection<M> {
     async fn apply(&mut self, events: &[Recorded]) -> Result<(), Halt> {
         self.apply_batch(events)

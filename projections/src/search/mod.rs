@@ -138,6 +138,11 @@ pub enum SearchError {
     /// Nothing was asked for.
     #[error("the query is empty; give at least one character to search for")]
     Empty,
+    /// The message index knows the present only.
+    #[error(
+        "a search can't be made as of a moment of the past; leave asOf out, and give until for messages made before a time"
+    )]
+    NotAsOf,
     /// The pattern is over its limit.
     #[error("a query of {length} characters is over the limit of {limit} characters; shorten it")]
     TooLong {

@@ -29,8 +29,9 @@ use crate::{LogId, OperationId, Position, Revision, StreamId, Timestamp};
 pub(super) const TREE: &str = "log-index";
 const VERSION: u8 = 2;
 
-/// How many entries a bucket has on average: a row of some kilobytes.
-const BUCKET_ENTRIES: usize = 256;
+/// How many entries a bucket has on average: a row of about a kilobyte. sled reads some sixteen
+/// rows as one page, and keeps thousands of pages before it looks at the size of its cache.
+const BUCKET_ENTRIES: usize = 24;
 
 /// The bytes that identify a stream: category, root, id.
 const STREAM_KEY: usize = 34;

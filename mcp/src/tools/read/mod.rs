@@ -13,12 +13,14 @@ mod search;
 use std::sync::Arc;
 
 use rmcp::model::JsonObject;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use scripta_events::Position;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
 use scripta_projections::{
-    ProjectionName, Projections, QueryError, REBUILD, SearchError, WaitError,
+    MomentError, ProjectionName, Projections, QueryError, REBUILD, SearchError, WaitError,
 };
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 use tokio::task::JoinError;
 
@@ -27,7 +29,8 @@ use crate::RunScope;
 use crate::arguments::{ArgumentError, Shape, typed};
 use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
 use crate::result::{Item, PageResult};
-use crate::scope::ScopeError;
+use crate::scope::{self, ScopeError};
+use crate::server::App;
 use crate::view::{Id, RoleView, Time};
 
 pub(super) const DESCRIPTION: &str = "\
@@ -42,11 +45,16 @@ to its head, across forks: the newest page first (each page in reading order), o
 Runs: projectId?, chatId?, branchId?; newest first\n\
 Search: query, isRegex?, ignoreCase?, projectId?, chatId?, branchId?, roles?, since?, until?; exact \
 text or regular expression\n\
+Every read but Search takes asOf?: a position of the log, or a time, to read what there was then; \
+and every read takes waitFor?: a position to wait for.\n\
 All but single documents take limit? and cursor?. The answer is a page: `items`, and `nextCursor` while there is \
 more; give it as `cursor` with the same arguments to read on.";
 
 /// How many items a page has unless told.
 const DEFAULT_LIMIT: usize = 100;
+
+/// What every read takes, beside its own arguments.
+const EVERY_READ_TAKES: [&str; 2] = ["asOf", "waitFor"];
 
 /// Arguments of `app_read`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -65,6 +73,11 @@ pub(crate) struct ReadArguments {
     limit: Option<u32>,
     /// The nextCursor of the page before, with the same arguments.
     cursor: Option<String>,
+    /// Read what there was at this position of the log (412), or at this time
+    /// (2026-01-31T12:00:00Z). Not for Search.
+    as_of: Option<AsOf>,
+    /// Wait, some seconds at most, until the log has come to this position and the read sees it.
+    wait_for: Option<u64>,
     /// Which page comes first: NewestFirst (the default) or OldestFirst. For Messages.
     order: Option<Order>,
     /// The text to search for. For Search.
@@ -97,6 +110,39 @@ enum Resource {
     Search,
 }
 
+/// A moment of the past: a position of the log, or a time.
+#[derive(Clone, Debug)]
+enum AsOf {
+    Position(u64),
+    Time(Time),
+}
+
+impl<'de> Deserialize<'de> for AsOf {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AsOf, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if let Ok(position) = text.parse() {
+            return Ok(AsOf::Position(position));
+        }
+        let time = text.parse().map(|moment| AsOf::Time(Time(moment)));
+        time.map_err(|_| D::Error::custom("asOf is neither a position, such as 412, nor a time, such as 2026-01-31T12:00:00Z"))
+    }
+}
+
+impl JsonSchema for AsOf {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "AsOf".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    // One type, since not every model takes two: a number is written as text.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "examples": ["412", "2026-01-31T12:00:00Z"] })
+    }
+}
+
 // Which page comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 enum Order {
@@ -116,6 +162,8 @@ pub(crate) enum ReadError {
     Cursor(#[from] CursorError),
     #[error(transparent)]
     Wait(#[from] WaitError),
+    #[error(transparent)]
+    Moment(#[from] MomentError),
     #[error(transparent)]
     Query(#[from] QueryError),
     #[error(transparent)]
@@ -158,18 +206,56 @@ async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
     if let Some(run) = call.caller.scope() {
         fill_in(resource, run, &mut call.arguments);
     }
-    shape(resource).check(&call.arguments)?;
+    let mut own = call.arguments.clone();
+    EVERY_READ_TAKES.iter().for_each(|name| drop(own.remove(*name)));
+    shape(resource).check(&own)?;
     let arguments: ReadArguments = typed(call.arguments.clone().into())?;
-    let position = call.app.reached(used_by(resource)).await?.0;
+    let (projections, position) = read_models(call.app, resource, &arguments).await?;
     let reader = Reader {
-        projections: Arc::clone(&call.app.projections),
+        projections,
         lists: Arc::clone(&call.app.lists),
         cursors: Arc::clone(&call.app.cursors),
         query: Query::of(call.caller.id(), &call.arguments),
         arguments,
-        position,
+        position: position.0,
     };
     tokio::task::spawn_blocking(move || reader.read(resource)).await?
+}
+
+/// What the read reads from: the present read models, or those of a moment; and of which position.
+async fn read_models(
+    app: &App,
+    resource: Resource,
+    arguments: &ReadArguments,
+) -> Result<(Arc<Projections>, Position), ReadError> {
+    let used = used_by(resource);
+    if let Some(position) = arguments.wait_for {
+        app.projections.reach_in(used, Position(position)).await?;
+    }
+    let position = match &arguments.as_of {
+        None => return Ok((Arc::clone(&app.projections), app.reached(used).await?)),
+        Some(_) if matches!(resource, Resource::Search) => return Err(SearchError::NotAsOf.into()),
+        Some(AsOf::Position(position)) => Position(*position),
+        Some(AsOf::Time(time)) => app.projections.position_at(time.into()).await?,
+    };
+    let chat = match resource {
+        Resource::Chat | Resource::Messages | Resource::Runs => chat_of(app, arguments).await?,
+        _ => None,
+    };
+    Ok((app.moments.at(&app.projections, position, chat).await?, position))
+}
+
+/// The chat that the arguments are about, if there is such a one now.
+async fn chat_of(app: &App, arguments: &ReadArguments) -> Result<Option<ChatId>, ReadError> {
+    match (arguments.chat_id, arguments.branch_id) {
+        (Some(chat), _) => Ok(Some(ChatId(chat.0))),
+        (None, Some(branch)) => {
+            let branch = BranchId(branch.0);
+            let found = scope::look_up(app, move |now| now.branch(branch).map_err(ReadError::from));
+            Ok(found.await?.map(|row| row.chat))
+        }
+        (None, None) => Ok(None),
+    }
 }
 
 /// Where a call comes from a run, an omitted id means the run's own.
