@@ -241,7 +241,7 @@ impl Projections {
         self.chats.chat(id)
     }
 
-    /// The chats of a project, or all, by their last activity, newest first.
+    /// The chats of a project, or all: pinned first, then by last activity, newest first.
     ///
     /// # Errors
     ///

@@ -91,6 +91,9 @@ fn chats() -> Vec<ChatEvent> {
             title: Some("F".to_owned()),
         }
         .into(),
+        ChatPinned { pinned: true }.into(),
+        ChatEndpointSet { connection: ConnectionId("c".to_owned()), model: None }.into(),
+        BranchRenamed { branch: BranchId(id(3)), title: "G".to_owned() }.into(),
     ]
 }
 

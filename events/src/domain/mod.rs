@@ -28,7 +28,10 @@ pub use branch::{
     BranchEvent, BranchOpened, ForkPoint, MessageAppended, MessageQueued, TurnEnded, TurnOutcome,
     TurnStarted,
 };
-pub use chat::{BranchForked, ChatCreated, ChatEvent, ChatRenamed, ImportSource};
+pub use chat::{
+    BranchForked, BranchRenamed, ChatCreated, ChatEndpointSet, ChatEvent, ChatPinned, ChatRenamed,
+    ImportSource,
+};
 pub use ids::{
     BRANCH, BranchId, CHAT, ChatId, ConnectionId, MessageId, PROJECT, ProjectId, RUN, RunId,
 };

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod contract;
+mod chats;
 mod conversation;
 mod hostile;
 mod instructions;

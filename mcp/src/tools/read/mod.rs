@@ -35,7 +35,7 @@ Reads what there is, a page at a time; changes nothing.\n\
 Projects: by name\n\
 Project: projectId; one project\n\
 Instructions: projectId; what every model is told in it\n\
-Chats: projectId?; by last activity, newest first\n\
+Chats: projectId?; pinned first, then by last activity, newest first\n\
 Chat: chatId; one chat with its branches, without messages\n\
 Messages: chatId (its first branch) or branchId, order?; the branch's history from its first message \
 to its head, across forks: the newest page first (each page in reading order), or the oldest first\n\
