@@ -10,7 +10,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
-use crate::view::{ChatView, HitView, InstructionsView, MessageView, ProjectView, RunView};
+use crate::view::{
+    ChatView, HitView, InstructionsView, MessageView, ProjectView, RunView, SettingsView,
+};
 
 /// The answer of a changing tool.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -100,6 +102,7 @@ pub(crate) enum Item {
     Message(Box<MessageView>),
     Run(Box<RunView>),
     Hit(HitView),
+    Settings(Box<SettingsView>),
 }
 
 impl<D: Serialize> ChangeResult<D> {
@@ -222,6 +225,7 @@ fn listing_of(thing: &str) -> Option<&'static str> {
         "branch" => "Chat",
         "message" => "Messages",
         "run" => "Runs",
+        "connection" | "tool" => "Settings",
         _ => return None,
     })
 }

@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scripta_events::Position;
-use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId, RunId};
+use scripta_events::domain::{
+    BranchId, ChatId, Message, MessageId, ProjectId, RunId, WorkspaceDocuments,
+};
 use scripta_events::log::EventLog;
 use tokio::time::{Instant, timeout_at};
 
 use crate::follower::{Follower, Progress};
 use crate::models::{
-    ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, RunModel, Runs,
+    ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, RunModel, Runs, Workspace,
+    WorkspaceModel,
 };
 use crate::search::{self, Limits, Search};
 use crate::store::Store;
@@ -49,6 +52,8 @@ impl Default for Options {
 /// One of the projections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProjectionName {
+    /// The workspace.
+    Workspace,
     /// The projects.
     Projects,
     /// The chats with their branches and messages, and how many chats a project has.
@@ -61,7 +66,8 @@ pub enum ProjectionName {
 
 impl ProjectionName {
     /// All of them.
-    pub const ALL: [ProjectionName; 4] = [
+    pub const ALL: [ProjectionName; 5] = [
+        ProjectionName::Workspace,
         ProjectionName::Projects,
         ProjectionName::Chats,
         ProjectionName::Runs,
@@ -71,6 +77,7 @@ impl ProjectionName {
     /// As [`ProjectionStatus`] and errors name it.
     pub fn as_str(self) -> &'static str {
         match self {
+            ProjectionName::Workspace => WorkspaceModel::NAME,
             ProjectionName::Projects => ProjectModel::NAME,
             ProjectionName::Chats => ChatModel::NAME,
             ProjectionName::Runs => RunModel::NAME,
@@ -102,6 +109,7 @@ pub struct ProjectionStatus {
 pub struct Projections {
     log: Arc<dyn EventLog>,
     options: Options,
+    workspace: Workspace,
     projects: Projects,
     chats: Chats,
     runs: Runs,
@@ -127,6 +135,7 @@ impl Projections {
         let db = open_rows(&rows)?;
         let head = *log.head().borrow();
         let mut opening = Opening { log: &log, db, path: rows, head, followers: Vec::new() };
+        let workspace = Workspace(opening.model::<WorkspaceModel>()?);
         let projects = Projects(opening.model::<ProjectModel>()?);
         let chats = Chats(opening.model::<ChatModel>()?);
         let runs = Runs(opening.model::<RunModel>()?);
@@ -137,7 +146,7 @@ impl Projections {
                 .map_err(|source| OpenError::Thread { name: search::NAME, source })?,
         );
         let followers = Mutex::new(followers);
-        Ok(Projections { log, options, projects, chats, runs, search, followers })
+        Ok(Projections { log, options, workspace, projects, chats, runs, search, followers })
     }
 
     /// Waits until every projection, the message index too, has applied `position`.
@@ -197,6 +206,15 @@ impl Projections {
             ProjectionStatus { name, version, position, head, stopped }
         });
         each.collect()
+    }
+
+    /// The documents of the workspace, which are there from the start.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`], as for every read below.
+    pub fn workspace(&self) -> Result<WorkspaceDocuments, QueryError> {
+        self.workspace.get()
     }
 
     /// A project.
@@ -373,7 +391,7 @@ impl Projections {
 impl Projections {
     /// All rows of all read models.
     pub(crate) fn dump(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        [&self.projects.0, &self.chats.0, &self.runs.0]
+        [&self.workspace.0, &self.projects.0, &self.chats.0, &self.runs.0]
             .into_iter()
             .flat_map(|store| store.dump())
             .collect()

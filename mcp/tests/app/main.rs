@@ -1,14 +1,15 @@
 //! The `app` server, driven by an ordinary MCP client in the same process.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-mod contract;
 mod chats;
+mod contract;
 mod conversation;
 mod hostile;
 mod instructions;
 mod pages;
 mod refusals;
 mod schemas;
+mod security;
 mod sessions;
 mod turns;
 mod world;

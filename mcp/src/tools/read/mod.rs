@@ -9,6 +9,7 @@ mod project;
 mod projects;
 mod runs;
 mod search;
+mod settings;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use tokio::task::JoinError;
 
 use super::Call;
 use crate::RunScope;
+use crate::SecretStore;
 use crate::arguments::{ArgumentError, Shape, typed};
 use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
 use crate::result::{Item, PageResult};
@@ -42,6 +44,7 @@ to its head, across forks: the newest page first (each page in reading order), o
 Runs: projectId?, chatId?, branchId?; newest first\n\
 Search: query, isRegex?, ignoreCase?, projectId?, chatId?, branchId?, roles?, since?, until?; exact \
 text or regular expression\n\
+Settings: connections with marks and ratings, tool servers, policies, limits; never a secret\n\
 All but single documents take limit? and cursor?. The answer is a page: `items`, and `nextCursor` while there is \
 more; give it as `cursor` with the same arguments to read on.";
 
@@ -95,6 +98,7 @@ enum Resource {
     Messages,
     Runs,
     Search,
+    Settings,
 }
 
 // Which page comes first.
@@ -131,6 +135,7 @@ struct Reader {
     projections: Arc<Projections>,
     lists: Arc<KeptLists>,
     cursors: Arc<CursorKey>,
+    secrets: Arc<dyn SecretStore>,
     query: Query,
     arguments: ReadArguments,
     /// The log position that the read models have reached.
@@ -165,6 +170,7 @@ async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
         projections: Arc::clone(&call.app.projections),
         lists: Arc::clone(&call.app.lists),
         cursors: Arc::clone(&call.app.cursors),
+        secrets: Arc::clone(&call.app.secrets.store),
         query: Query::of(call.caller.id(), &call.arguments),
         arguments,
         position,
@@ -198,6 +204,7 @@ fn used_by(resource: Resource) -> &'static [ProjectionName] {
         }
         Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
+        Resource::Settings => &[ProjectionName::Workspace],
         Resource::Search => {
             &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Search]
         }
@@ -214,6 +221,7 @@ fn shape(resource: Resource) -> Shape {
         Resource::Messages => messages::SHAPE,
         Resource::Runs => runs::SHAPE,
         Resource::Search => search::SHAPE,
+        Resource::Settings => settings::SHAPE,
     }
 }
 
@@ -228,6 +236,7 @@ impl Reader {
             Resource::Messages => messages::page(self),
             Resource::Runs => runs::page(self),
             Resource::Search => search::page(self),
+            Resource::Settings => settings::page(self),
         }?;
         let next_cursor = page.next.map(|place| self.cursors.seal(self.query, place));
         let mut phrase = page.phrase;
