@@ -41,6 +41,15 @@ pub trait Aggregate: Sized + Send + Sync + 'static {
     /// The instance whose stream this is, if the category is this aggregate's.
     fn id_of(stream: StreamId) -> Option<Self::Id>;
 
+    /// The state of an instance without events; `None` unless it is there from the start.
+    fn initial(_id: Self::Id) -> Option<Self::State> {
+        None
+    }
+
+    /// Tells what is kept beside the log of a state that was just written. It runs between the
+    /// commit and its answer, in the order of the commits, and must not block.
+    fn written(_engine: &Arc<Engine>, _state: &Self::State) {}
+
     /// The document revision that the command expects, if it names one.
     fn expected(_command: &Self::Command) -> Option<u64> {
         None

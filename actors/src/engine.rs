@@ -10,7 +10,9 @@ use std::time::Duration;
 use actix::{Addr, ArbiterHandle, MailboxError};
 use dashmap::DashMap;
 use futures::StreamExt;
-use scripta_events::domain::{BRANCH, BranchId, ChatId, ConnectionId, ProjectId};
+use scripta_events::domain::{
+    BRANCH, BranchId, ChatId, ConnectionId, ProjectId, WorkspaceDocuments, WorkspaceId,
+};
 use scripta_events::log::{EventLog, Receipt};
 use scripta_events::{OperationId, Position, Revision, StreamId};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +25,7 @@ use crate::turn::LiveTurns;
 use crate::{
     Aggregate, Branch, BranchCommand, BranchKey, BranchState, Chat, ChatState, CommandMeta, Done,
     Effect, Endpoint, ExecuteError, LoadError, MAX_BRANCHES, Models, Options, Partial, Project,
-    ProjectState, Run, RunKey, RunState, Toolbox,
+    ProjectState, Run, RunKey, RunState, Toolbox, Workspace,
 };
 
 /// How often a command is sent again when its actor has left meanwhile (inclusive): each time, a
@@ -203,7 +205,7 @@ impl Engine {
 }
 
 /// What deciders need from other streams. Actors ask only upwards (a branch its chat, a chat its
-/// project), so that no two wait for each other; downwards they fold the log themselves.
+/// project, a project the workspace), so that no two wait for each other; downwards they fold the log themselves.
 impl Engine {
     pub(crate) async fn chat(
         self: &Arc<Self>,
@@ -217,6 +219,12 @@ impl Engine {
         project: ProjectId,
     ) -> Result<Option<Arc<ProjectState>>, LoadError> {
         self.state::<Project>(project).await
+    }
+
+    /// The workspace, which is there from the start.
+    pub(crate) async fn workspace(self: &Arc<Self>) -> Result<Arc<WorkspaceDocuments>, LoadError> {
+        let state = self.state::<Workspace>(WorkspaceId::THE).await?;
+        Ok(state.unwrap_or_default())
     }
 
     pub(crate) async fn fold_run(

@@ -23,6 +23,14 @@ pub enum Refusal {
         /// The id asked for.
         id: Uuid,
     },
+    /// It was there, and was deleted.
+    #[error("the {what} {id} was deleted; list what there is and use one of those ids")]
+    Gone {
+        /// What it was, such as `chat`.
+        what: &'static str,
+        /// The id asked for.
+        id: Uuid,
+    },
     /// The id is taken by something else.
     #[error("there is already a {what} {id}; leave the id out and a new one is made")]
     AlreadyExists {

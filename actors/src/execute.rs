@@ -56,6 +56,9 @@ pub(crate) async fn execute<A: Aggregate>(
         for event in &decision.events {
             replica.apply(event, receipt.time);
         }
+        if let Some(state) = replica.state().filter(|_| !decision.events.is_empty()) {
+            A::written(engine, state);
+        }
         // 7. Effects: only now, after the commit.
         engine.perform(&receipt, &decision.effects);
         return done(replica, receipt);

@@ -198,6 +198,17 @@ impl Handle {
         self.execute::<Branch>(branch, BranchCommand::Stop, meta).await
     }
 
+    /// After a start, before anything else: tells the models which connections the workspace has.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub async fn configure(&self) -> Result<(), LoadError> {
+        let engine = &self.inner.engine;
+        engine.models.configure(&*engine.workspace().await?);
+        Ok(())
+    }
+
     /// After a start: ends the runs that the end of the last process interrupted, then starts
     /// what is queued in idle branches. What this process has begun itself is left alone. A
     /// stream that can't be woken is logged and passed over.

@@ -24,10 +24,12 @@ mod names;
 mod project;
 mod replica;
 mod run;
+mod security;
 #[cfg(test)]
 mod testing;
 mod tools;
 mod turn;
+mod workspace;
 
 pub use aggregate::{Aggregate, CommandMeta, Decision, Done, Effect, Ids, Write};
 pub use arbiters::StartError;
@@ -46,10 +48,21 @@ pub use project::{
     ProjectFacts, ProjectState,
 };
 pub use run::{CallState, Partial, RunCommand, RunFacts, RunKey, RunState, RunStatus};
+pub use security::{
+    MAX_BINDINGS, MAX_GRANTS, MAX_POLICIES, MAX_RULES, NewBinding, NewGrant, NewPolicy,
+    NewSecurity, SecurityCommand,
+};
 pub use tools::{
     RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, tool_name,
 };
 
+pub use workspace::{
+    GivenSecret, MAX_CONNECTIONS, MAX_TOOL_SERVERS, NewToolServer, WorkspaceCommand,
+    WorkspaceFacts, check_credential_owner,
+};
+
+/// The aggregate of the workspace: there is one instance.
+pub struct Workspace;
 /// The aggregate of projects.
 pub struct Project;
 /// The aggregate of chats.

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use futures::stream::BoxStream;
-use scripta_events::domain::{ConnectionId, Message, ToolsetTool, Usage};
+use scripta_events::domain::{ConnectionId, Message, ToolsetTool, Usage, WorkspaceDocuments};
 use thiserror::Error;
 
 /// The models that runs can use.
 pub trait Models: Send + Sync + 'static {
+    /// Takes the workspace's connections as they are now: told once after a start, and after each
+    /// change before it is answered. It must not block.
+    fn configure(&self, _workspace: &WorkspaceDocuments) {}
+
     /// Which connection and model a turn uses: `wanted`, or the default where it is `None`.
     ///
     /// # Errors

@@ -19,7 +19,8 @@ pub(crate) struct Replica<A: Aggregate> {
 impl<A: Aggregate> Replica<A> {
     /// Of a stream that nobody has looked at yet.
     pub(crate) fn new(id: A::Id) -> Replica<A> {
-        Replica { id, state: None, revision: Revision::NONE }
+        let state = A::initial(id).map(Arc::new);
+        Replica { id, state, revision: Revision::NONE }
     }
 
     /// Of the stream as it was at this revision.

@@ -179,7 +179,7 @@ pub struct Dump {
 /// Which events to show.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Only {
-    /// Only events of this category: project, chat, branch, run or a number
+    /// Only events of this category: workspace, project, chat, branch, run or a number
     #[arg(long, value_name = "CATEGORY")]
     pub category: Option<String>,
     /// Only events of this type, by name or code: ChatRenamed, 0x0302

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scripta_actors::{BranchKey, Handle, Models, Options, RunKey};
-use scripta_mcp::{AppServer, AppToolbox};
+use scripta_mcp::{AppServer, AppToolbox, MemorySecrets};
 
 use crate::data::DataFolder;
 use crate::failure::{Failure, Outcome, sentence};
@@ -33,7 +33,10 @@ impl Engine {
         let handle = Handle::start(Arc::clone(&store.log), models, tools, Options::default())
             .map_err(|error| Failure::failed(sentence(&error)))?;
         let projections = Arc::clone(&store.projections);
-        let app = AppServer::new(handle.clone(), projections, Arc::clone(&store.log))
+        let secrets = MemorySecrets::new().map_err(|error| Failure::failed(sentence(&error)))?;
+        let secrets = Arc::new(secrets);
+        handle.configure().await.map_err(|error| Failure::failed(sentence(&error)))?;
+        let app = AppServer::new(handle.clone(), projections, Arc::clone(&store.log), secrets)
             .map_err(|error| Failure::failed(sentence(&error)))?;
         toolbox.bind(&app);
         Ok(Engine { store, handle, app })

@@ -8,6 +8,7 @@
 //! * [`AppServer`] is the server: an rmcp `ServerHandler` for a transport to mount, or
 //!   [served on a stream](AppServer::serve_stream).
 //! * [`Caller`] is who calls. A transport puts it into a request's extensions.
+//! * [`SecretStore`] is where secrets are kept, apart from the log.
 //! * [`AppToolbox`] gives runs the same tools, in process.
 
 mod arguments;
@@ -17,6 +18,7 @@ mod moments;
 mod pages;
 mod result;
 mod scope;
+mod secrets;
 mod server;
 mod stream;
 mod toolbox;
@@ -24,6 +26,7 @@ mod tools;
 mod view;
 
 pub use caller::{Caller, Role, RunScope};
+pub use secrets::{MemorySecrets, Secret, SecretError, SecretName, SecretStore};
 pub use server::{AppServer, FindCaller, NewServerError, SERVER_NAME};
 pub use stream::StreamError;
 pub use toolbox::AppToolbox;

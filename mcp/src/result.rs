@@ -10,7 +10,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
-use crate::view::{ChatView, HitView, InstructionsView, MessageView, ProjectView, RunView};
+use crate::view::{
+    ChatView, HitView, InstructionsView, MessageView, ProjectView, RunView, SettingsView,
+};
 
 /// The answer of a changing tool.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -100,6 +102,7 @@ pub(crate) enum Item {
     Message(Box<MessageView>),
     Run(Box<RunView>),
     Hit(HitView),
+    Settings(Box<SettingsView>),
 }
 
 impl<D: Serialize> ChangeResult<D> {
@@ -190,22 +193,41 @@ fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Invalid { field, problem } => format!("`{field}` {problem}"),
         Refusal::NotFound { what, id } => not_found(what, *id),
+        Refusal::Gone { what, id } => gone(what, *id),
         other => sentence_of(other),
     }
 }
 
 fn not_found(what: &str, id: Uuid) -> String {
     let (thing, place) = what.split_once(' ').unwrap_or((what, ""));
-    let listing = match thing {
+    let Some(listing) = listing_of(thing) else {
+        return format!("There is no {what} {id}");
+    };
+    let space = if place.is_empty() { "" } else { " " };
+    format!("There is no {thing} {id}{space}{place}; app_read {listing} lists what there is")
+}
+
+/// In the words that a read has for it too.
+fn gone(what: &str, id: Uuid) -> String {
+    match listing_of(what) {
+        Some(listing) => {
+            format!("The {what} {id} was deleted; app_read {listing} lists what there is")
+        }
+        None => format!("The {what} {id} was deleted"),
+    }
+}
+
+/// The resource that lists things of this kind.
+fn listing_of(thing: &str) -> Option<&'static str> {
+    Some(match thing {
         "project" => "Projects",
         "chat" => "Chats",
         "branch" => "Chat",
         "message" => "Messages",
         "run" => "Runs",
-        _ => return format!("There is no {what} {id}"),
-    };
-    let space = if place.is_empty() { "" } else { " " };
-    format!("There is no {thing} {id}{space}{place}; app_read {listing} lists what there is")
+        "connection" | "tool" => "Settings",
+        _ => return None,
+    })
 }
 
 impl<D> From<ArgumentError> for Rejected<D> {

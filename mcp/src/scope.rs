@@ -19,6 +19,9 @@ pub(crate) enum ScopeError {
     /// There is no such thing.
     #[error("there is no {what} {id}; app_read {listing} lists what there is")]
     NotFound { what: &'static str, id: Uuid, listing: &'static str },
+    /// It was there, and was deleted.
+    #[error("the {what} {id} was deleted; app_read {listing} lists what there is")]
+    Gone { what: &'static str, id: Uuid, listing: &'static str },
     /// Two ids contradict each other.
     #[error(
         "{what} {id} does not belong to {owner} {given} but to {actual}; give one of the two ids"

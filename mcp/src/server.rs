@@ -16,8 +16,9 @@ use thiserror::Error;
 
 use crate::moments::Moments;
 use crate::pages::{CursorKey, KeptLists};
+use crate::secrets::Secrets;
 use crate::tools::{self, TOOLS};
-use crate::{Caller, result};
+use crate::{Caller, SecretStore, result};
 
 /// The name that the server gives itself, and that runs know it by.
 pub const SERVER_NAME: &str = "app";
@@ -58,6 +59,7 @@ pub(crate) struct App {
     pub(crate) lists: Arc<KeptLists>,
     pub(crate) cursors: Arc<CursorKey>,
     pub(crate) moments: Moments,
+    pub(crate) secrets: Secrets,
 }
 
 /// Why a server could not be made.
@@ -69,7 +71,8 @@ pub enum NewServerError {
 }
 
 impl AppServer {
-    /// A server over the log, the actors that write it, and the projections that read it.
+    /// A server over the log, the actors that write it, the projections that read it, and the store
+    /// of secrets.
     ///
     /// It takes a request's caller from the [`Caller`] in the request's extensions; see
     /// [`with_callers`](AppServer::with_callers) for a transport that nests them.
@@ -81,6 +84,7 @@ impl AppServer {
         handle: Handle,
         projections: Arc<Projections>,
         log: Arc<dyn EventLog>,
+        secrets: Arc<dyn SecretStore>,
     ) -> Result<AppServer, NewServerError> {
         let cursors = CursorKey::random().map_err(NewServerError::Randomness)?;
         let app = App {
@@ -90,6 +94,7 @@ impl AppServer {
             lists: Arc::new(KeptLists::default()),
             cursors: Arc::new(cursors),
             moments: Moments::default(),
+            secrets: Secrets::new(secrets),
         };
         Ok(AppServer::over(Arc::new(app)))
     }
@@ -168,8 +173,10 @@ impl ServerHandler for AppServer {
         };
         if definition.needs > caller.role() {
             let text = format!(
-                "This key may only read, so nothing was done: {} needs a key with the role {:?}",
-                request.name, definition.needs
+                "This key has the role {:?}, so nothing was done: {} needs a key with the role {:?}",
+                caller.role(),
+                request.name,
+                definition.needs
             );
             return Ok(result::sentence(text).into());
         }

@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scripta_events::Position;
-use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId, RunId};
+use scripta_events::domain::{
+    BranchId, ChatId, Message, MessageId, ProjectId, RunId, WorkspaceDocuments,
+};
 use scripta_events::log::EventLog;
 use tokio::time::{Instant, timeout_at};
 
 use crate::follower::{Follower, Progress};
 use crate::models::{
     ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, Replay, RunModel, Runs,
+    Workspace, WorkspaceModel,
 };
 use crate::moment;
 use crate::search::{self, Limits, Search};
@@ -50,6 +53,8 @@ impl Default for Options {
 /// One of the projections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProjectionName {
+    /// The workspace.
+    Workspace,
     /// The projects.
     Projects,
     /// The chats with their branches and messages, and how many chats a project has.
@@ -62,7 +67,8 @@ pub enum ProjectionName {
 
 impl ProjectionName {
     /// All of them.
-    pub const ALL: [ProjectionName; 4] = [
+    pub const ALL: [ProjectionName; 5] = [
+        ProjectionName::Workspace,
         ProjectionName::Projects,
         ProjectionName::Chats,
         ProjectionName::Runs,
@@ -72,6 +78,7 @@ impl ProjectionName {
     /// As [`ProjectionStatus`] and errors name it.
     pub fn as_str(self) -> &'static str {
         match self {
+            ProjectionName::Workspace => WorkspaceModel::NAME,
             ProjectionName::Projects => ProjectModel::NAME,
             ProjectionName::Chats => ChatModel::NAME,
             ProjectionName::Runs => RunModel::NAME,
@@ -104,6 +111,7 @@ pub struct Projections {
     log: Arc<dyn EventLog>,
     dir: PathBuf,
     options: Options,
+    workspace: Workspace,
     projects: Projects,
     chats: Chats,
     runs: Runs,
@@ -147,6 +155,7 @@ impl Projections {
         search: Option<Search>,
     ) -> Result<Projections, OpenError> {
         Ok(Projections {
+            workspace: Workspace(opening.model::<WorkspaceModel>()?),
             projects: Projects(opening.model::<ProjectModel>()?),
             chats: Chats(opening.model::<ChatModel>()?),
             runs: Runs(opening.model::<RunModel>()?),
@@ -232,6 +241,15 @@ impl Projections {
         &self.options
     }
 
+    /// The documents of the workspace, which are there from the start.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`], as for every read below.
+    pub fn workspace(&self) -> Result<WorkspaceDocuments, QueryError> {
+        self.workspace.get()
+    }
+
     /// A project.
     ///
     /// # Errors
@@ -274,7 +292,7 @@ impl Projections {
         self.chats.chat(id)
     }
 
-    /// The chats of a project, or all, by their last activity, newest first.
+    /// The chats of a project, or all: pinned first, then by last activity, newest first.
     ///
     /// # Errors
     ///
@@ -407,7 +425,7 @@ impl Projections {
 impl Projections {
     /// All rows of all read models.
     pub(crate) fn dump(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        [&self.projects.0, &self.chats.0, &self.runs.0]
+        [&self.workspace.0, &self.projects.0, &self.chats.0, &self.runs.0]
             .into_iter()
             .flat_map(|store| store.dump())
             .collect()

@@ -56,9 +56,12 @@ pub struct ChatRow {
     pub connection: Option<ConnectionId>,
     /// The model its turns use; `None` for the connection's own.
     pub model: Option<String>,
+    /// Whether it stands before the others.
+    pub pinned: bool,
     /// Where it was imported from.
     pub source: Option<ImportSource>,
-    /// The document's revision, which callers name: 1 when made, one more with each rename.
+    /// The document's revision, which callers name: 1 when made, one more with each change of its
+    /// title, pin and endpoint.
     pub revision: u64,
     /// When it was made here.
     pub created_at: Timestamp,

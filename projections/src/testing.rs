@@ -64,6 +64,43 @@ impl History {
         self.one(stream, EventData { event_type, version: 1, codec: 1, payload: Bytes::new() });
     }
 
+    /// A connection that is made, given a secret, made the default, and a server and policy beside.
+    pub(crate) fn workspace(&self) {
+        let connection = Connection {
+            id: Uuid::now_v7(),
+            name: "c".to_owned(),
+            provider: Provider::OpenAi,
+            base_url: None,
+            model: "m".to_owned(),
+            options: None,
+            enabled: true,
+            default: false,
+            for_subtasks: false,
+            rating: Some(3),
+            good_for: None,
+            prices: None,
+        };
+        let id = connection.id;
+        let policy = ToolPolicy {
+            server: ToolServerId::APP,
+            tool: "app_chats".to_owned(),
+            decision: PolicyDecision::Allow,
+            rules: Vec::new(),
+            silence_timeout_ms: None,
+            max_calls_per_run: None,
+        };
+        let events: [WorkspaceEvent; 5] = [
+            ConnectionSet { connection: connection.clone() }.into(),
+            CredentialSet { owner: CredentialOwner::Connection { connection: id } }.into(),
+            ConnectionSet { connection: Connection { default: true, ..connection } }.into(),
+            ToolPolicySet { policy, binds: None }.into(),
+            GlobalSettingsSet { settings: GlobalSettings::default() }.into(),
+        ];
+        for event in events {
+            self.one(WorkspaceId::THE.stream(), event.encode().unwrap());
+        }
+    }
+
     pub(crate) fn project(&self, name: &str) -> ProjectId {
         let project = ProjectId::random();
         let created = ProjectCreated { project, name: name.to_owned(), directories: Vec::new() };

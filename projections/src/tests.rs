@@ -150,7 +150,10 @@ async fn a_rebuild_equals_what_was_followed_live_and_a_restart_goes_on() {
     let live_dir = tempfile::tempdir().unwrap();
     let live = history.open(live_dir.path());
     let Forked { project, chat, .. } = forked(&history);
+    history.workspace();
     live.reach(history.head()).await.unwrap();
+    let documents = live.workspace().unwrap();
+    assert!(documents.default_connection().is_some_and(|it| it.revision == 2 && it.credential));
     let asked = history.say(chat, chat.first_branch(), Role::User, "go");
     history.start_run(project, chat, asked);
     live.reach(history.head()).await.unwrap();

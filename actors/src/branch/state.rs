@@ -18,8 +18,6 @@ pub struct BranchState {
     pub project: ProjectId,
     /// Where it was forked from; `None` for a chat's first branch.
     pub fork: Option<ForkPoint>,
-    /// Its title.
-    pub title: Option<String>,
     /// Its own messages, in order: what it shares with its parent is not among them.
     pub messages: Vec<MessageRef>,
     /// Messages that wait for their turn, in order.
@@ -110,7 +108,6 @@ pub(super) fn evolve(state: Option<BranchState>, event: &BranchEvent) -> Option<
                 chat: opened.chat,
                 project: opened.project,
                 fork: opened.fork,
-                title: opened.title.clone(),
                 messages: vec![],
                 queue: VecDeque::new(),
                 turn: None,

@@ -25,17 +25,24 @@ pub(super) fn decide(
     if state.is_some() {
         return Err(Refusal::AlreadyExists { what: "chat", id: id.0 });
     }
-    if let Some(connection) = wanted.connection {
+    check_endpoint(wanted.connection.as_ref(), wanted.model.as_deref(), facts)?;
+    open(id, &wanted, None, facts)
+}
+
+/// Checks what a chat's turns are to use: it must be there. A chat without a connection of its own
+/// uses the default of the moment, which may come later.
+pub(super) fn check_endpoint(
+    connection: Option<&ConnectionId>,
+    model: Option<&str>,
+    facts: &ChatFacts,
+) -> Result<(), Refusal> {
+    if let Some(connection) = connection {
         names::check("connection", &connection.0, MAX_NAME_CHARS)?;
-        // A chat without one of its own uses the default of the moment: it may come later.
         if let Some(problem) = facts.endpoint.as_ref().and_then(|it| it.problem.as_ref()) {
             return Err(Refusal::Refused { reason: problem.clone() });
         }
     }
-    if let Some(model) = wanted.model {
-        names::check("model", model, MAX_NAME_CHARS)?;
-    }
-    open(id, &wanted, None, facts)
+    model.map_or(Ok(()), |model| names::check("model", model, MAX_NAME_CHARS))
 }
 
 /// The events that make a chat with its first branch.

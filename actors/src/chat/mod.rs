@@ -4,7 +4,10 @@ mod create;
 mod fork;
 mod fork_imported;
 mod import;
+mod pin;
 mod rename;
+mod rename_branch;
+mod set_endpoint;
 mod state;
 
 use std::sync::Arc;
@@ -43,6 +46,29 @@ pub enum ChatCommand {
         title: String,
         /// The chat's revision as the caller knows it.
         expected_revision: u64,
+    },
+    /// Put it before the others, or back among them.
+    Pin {
+        /// Whether it is to be pinned.
+        pinned: bool,
+        /// The chat's revision as the caller knows it.
+        expected_revision: u64,
+    },
+    /// Let its turns use another connection or model from the next one on.
+    SetEndpoint {
+        /// The connection.
+        connection: ConnectionId,
+        /// The model; `None` for the connection's own.
+        model: Option<String>,
+        /// The chat's revision as the caller knows it.
+        expected_revision: u64,
+    },
+    /// Give a branch another title. It conflicts with nothing, so it names no revision.
+    RenameBranch {
+        /// The branch.
+        branch: BranchId,
+        /// The new title: 1 to [`MAX_TITLE_CHARS`](crate::MAX_TITLE_CHARS) characters.
+        title: String,
     },
     /// Open a branch from a message, with a message that starts its first turn.
     Fork {
@@ -117,7 +143,9 @@ impl Aggregate for Chat {
 
     fn expected(command: &ChatCommand) -> Option<u64> {
         match command {
-            ChatCommand::Rename { expected_revision, .. } => Some(*expected_revision),
+            ChatCommand::Rename { expected_revision, .. }
+            | ChatCommand::Pin { expected_revision, .. }
+            | ChatCommand::SetEndpoint { expected_revision, .. } => Some(*expected_revision),
             _ => None,
         }
     }
@@ -147,7 +175,12 @@ impl Aggregate for Chat {
             ChatCommand::Import { project, .. } => {
                 facts.project_exists = engine.project(*project).await?.is_some();
             }
-            ChatCommand::Rename { .. } => {}
+            ChatCommand::SetEndpoint { connection, model, .. } => {
+                facts.endpoint = Some(engine.endpoint_of(Some(connection), model.as_deref()));
+            }
+            ChatCommand::Rename { .. }
+            | ChatCommand::Pin { .. }
+            | ChatCommand::RenameBranch { .. } => {}
             ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } => {
                 facts.chain = engine.chain(BranchKey { chat: id, branch: *branch }).await?;
             }
@@ -168,6 +201,13 @@ impl Aggregate for Chat {
                 create::decide(id, state, wanted, facts)
             }
             ChatCommand::Rename { title, .. } => rename::decide(existing()?, title),
+            ChatCommand::Pin { pinned, .. } => Ok(pin::decide(existing()?, *pinned)),
+            ChatCommand::SetEndpoint { connection, model, .. } => {
+                set_endpoint::decide(existing()?, connection, model, facts)
+            }
+            ChatCommand::RenameBranch { branch, title } => {
+                rename_branch::decide(existing()?, *branch, title)
+            }
             ChatCommand::Fork { branch, from, title, message } => {
                 let place = fork::Place { branch: *branch, from: *from, title };
                 fork::decide(existing()?, place, message, facts)

@@ -7,6 +7,8 @@ use scripta_events::domain::{
     BranchId, ChatEvent, ChatId, ConnectionId, ImportSource, MessageId, ProjectId,
 };
 
+use crate::Refusal;
+
 /// A chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatState {
@@ -20,8 +22,10 @@ pub struct ChatState {
     pub connection: Option<ConnectionId>,
     /// The model its turns use; `None` for the connection's own.
     pub model: Option<String>,
-    /// The document's revision: 1 when made, one more with each change of its title and
-    /// endpoint. Messages and forks don't move it.
+    /// Whether it stands before the others.
+    pub pinned: bool,
+    /// The document's revision: 1 when made, one more with each change of its title, pin and
+    /// endpoint. Messages, forks and the titles of branches don't move it.
     pub revision: u64,
     /// When it was made.
     pub created_at: Timestamp,
@@ -42,6 +46,17 @@ pub struct BranchInfo {
     pub title: Option<String>,
 }
 
+impl ChatState {
+    /// What it knows of one of its branches.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::NotFound`], if it has no such branch.
+    pub(crate) fn branch(&self, branch: BranchId) -> Result<&BranchInfo, Refusal> {
+        self.branches.get(&branch).ok_or(Refusal::NotFound { what: "branch", id: branch.0 })
+    }
+}
+
 pub(super) fn evolve(
     state: Option<ChatState>,
     event: &ChatEvent,
@@ -55,6 +70,7 @@ pub(super) fn evolve(
                 title: made.title.clone(),
                 connection: made.connection.clone(),
                 model: made.model.clone(),
+                pinned: false,
                 revision: 1,
                 created_at: at,
                 branches: BTreeMap::from([(made.chat.first_branch(), BranchInfo::default())]),
@@ -76,6 +92,20 @@ pub(super) fn evolve(
                 title: forked.title.clone(),
             };
             state.branches.insert(forked.branch, info);
+        }
+        ChatEvent::ChatPinned(pin) => {
+            state.pinned = pin.pinned;
+            state.revision += 1;
+        }
+        ChatEvent::ChatEndpointSet(set) => {
+            state.connection = Some(set.connection.clone());
+            state.model = set.model.clone();
+            state.revision += 1;
+        }
+        ChatEvent::BranchRenamed(renamed) => {
+            if let Some(info) = state.branches.get_mut(&renamed.branch) {
+                info.title = Some(renamed.title.clone());
+            }
         }
     }
     Some(state)

@@ -220,6 +220,45 @@ fn rename_changes_the_title_and_the_revision_or_nothing() {
 }
 
 #[test]
+fn pin_and_endpoint_change_the_revision_or_nothing() {
+    let mut given = Given::chat();
+    let pin = |pinned| ChatCommand::Pin { pinned, expected_revision: 1 };
+    assert_eq!(given.when_chat(pin(false)), Ok(0));
+    assert_eq!(given.when_chat(pin(true)), Ok(1));
+    assert_eq!(given.when_chat(pin(true)), Ok(0));
+    let set = |connection: &str, model: Option<&str>| ChatCommand::SetEndpoint {
+        connection: scripta_events::domain::ConnectionId(connection.to_owned()),
+        model: model.map(str::to_owned),
+        expected_revision: 1,
+    };
+    assert_eq!(given.when_chat(set("c", Some("m"))), Ok(1));
+    assert_eq!(given.when_chat(set("c", Some("m"))), Ok(0));
+    assert_eq!(given.when_chat(set("c", None)), Ok(1));
+    let chat = given.chat.clone().unwrap();
+    assert_eq!((chat.pinned, chat.revision, chat.model), (true, 4, None));
+    assert!(given.when_chat(set("c", Some(""))).is_err());
+    given.problem = Some("there is no 'x'".to_owned());
+    let refused = Refusal::Refused { reason: "there is no 'x'".to_owned() };
+    assert_eq!(given.when_chat(set("x", None)), Err(refused));
+}
+
+#[test]
+fn a_branch_gets_another_title_without_a_revision() {
+    let mut given = Given::chat();
+    let first = given.first();
+    let rename =
+        |branch, title: &str| ChatCommand::RenameBranch { branch, title: title.to_owned() };
+    assert_eq!(given.when_chat(rename(first, "Main")), Ok(1));
+    assert_eq!(given.when_chat(rename(first, "Main")), Ok(0));
+    let chat = given.chat.clone().unwrap();
+    assert_eq!((chat.branches[&first].title.as_deref(), chat.revision), (Some("Main"), 1));
+    assert!(matches!(given.when_chat(rename(first, " ")), Err(Refusal::Invalid { .. })));
+    let nowhere = scripta_events::domain::BranchId(Uuid::from_u128(77));
+    let missing = Refusal::NotFound { what: "branch", id: nowhere.0 };
+    assert_eq!(given.when_chat(rename(nowhere, "x")), Err(missing));
+}
+
+#[test]
 fn importing_again_adds_nothing_and_a_newer_export_adds_what_is_new() {
     let mut given = Given::default();
     let source = ImportSource { format: "chatgpt".to_owned(), id: "c".to_owned() };

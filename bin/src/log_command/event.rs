@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use scripta_events::codec::{self, CodecError, DecodeError};
 use scripta_events::domain::{
-    BRANCH, BranchEvent, CHAT, ChatEvent, Meta, PROJECT, ProjectEvent, RUN, RunEvent,
+    BRANCH, BranchEvent, CHAT, ChatEvent, Meta, PROJECT, ProjectEvent, RUN, RunEvent, WORKSPACE,
+    WorkspaceEvent,
 };
 use scripta_events::log::Recorded;
 use scripta_events::{Category, EventType};
@@ -20,6 +21,7 @@ type Types = &'static [(EventType, &'static str)];
 
 /// The categories of Scripta's own streams, and the types of the events in them.
 const CATEGORIES: &[(Category, &str, Types)] = &[
+    (WORKSPACE, "workspace", WorkspaceEvent::TYPES),
     (PROJECT, "project", ProjectEvent::TYPES),
     (CHAT, "chat", ChatEvent::TYPES),
     (BRANCH, "branch", BranchEvent::TYPES),
@@ -41,7 +43,7 @@ impl Wanted {
             let number = || text.parse().ok().map(Category);
             known.map(|(category, ..)| *category).or_else(number).ok_or_else(|| {
                 Failure::usage(format!(
-                    "{text:?} is no category; write project, chat, branch, run or a number"
+                    "{text:?} is no category; write workspace, project, chat, branch, run or a number"
                 ))
             })
         });
@@ -168,6 +170,7 @@ fn payload(event: &Recorded) -> Result<Value, String> {
         };
     }
     let decoded = match event.stream.category {
+        WORKSPACE => as_value!(WorkspaceEvent),
         PROJECT => as_value!(ProjectEvent),
         CHAT => as_value!(ChatEvent),
         BRANCH => as_value!(BranchEvent),

@@ -52,6 +52,31 @@ pub struct BranchForked {
     pub title: Option<String>,
 }
 
+/// A chat was pinned, so that it stands before the others, or no longer is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatPinned {
+    /// Whether it is pinned from here on.
+    pub pinned: bool,
+}
+
+/// A chat's turns use another connection or model from here on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatEndpointSet {
+    /// The connection.
+    pub connection: ConnectionId,
+    /// The model; `None` for the connection's own.
+    pub model: Option<String>,
+}
+
+/// A branch of the chat got another title.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BranchRenamed {
+    /// Which.
+    pub branch: BranchId,
+    /// The new title.
+    pub title: String,
+}
+
 impl Payload for ChatCreated {
     const VERSION: u8 = 1;
 }
@@ -59,6 +84,15 @@ impl Payload for ChatRenamed {
     const VERSION: u8 = 1;
 }
 impl Payload for BranchForked {
+    const VERSION: u8 = 1;
+}
+impl Payload for ChatPinned {
+    const VERSION: u8 = 1;
+}
+impl Payload for ChatEndpointSet {
+    const VERSION: u8 = 1;
+}
+impl Payload for BranchRenamed {
     const VERSION: u8 = 1;
 }
 
@@ -72,5 +106,11 @@ crate::events! {
         0x0302 => ChatRenamed,
         /// One of its branches was forked.
         0x0303 => BranchForked,
+        /// It was pinned, or no longer is.
+        0x0304 => ChatPinned,
+        /// Its turns use another connection or model.
+        0x0305 => ChatEndpointSet,
+        /// One of its branches got another title.
+        0x0306 => BranchRenamed,
     }
 }

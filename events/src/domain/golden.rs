@@ -91,6 +91,9 @@ fn chats() -> Vec<ChatEvent> {
             title: Some("F".to_owned()),
         }
         .into(),
+        ChatPinned { pinned: true }.into(),
+        ChatEndpointSet { connection: ConnectionId("c".to_owned()), model: None }.into(),
+        BranchRenamed { branch: BranchId(id(3)), title: "G".to_owned() }.into(),
     ]
 }
 
@@ -144,6 +147,114 @@ fn runs() -> Vec<RunEvent> {
     ]
 }
 
+fn security() -> Security {
+    let server = ToolServerId(id(20));
+    let rules = vec![
+        PolicyRule {
+            argument: "operation".to_owned(),
+            matches: RuleMatch::OneOf(vec!["Rename".to_owned()]),
+            decision: PolicyDecision::Allow,
+        },
+        PolicyRule {
+            argument: "path".to_owned(),
+            matches: RuleMatch::Under("/srv".to_owned()),
+            decision: PolicyDecision::Deny,
+        },
+    ];
+    let policy = ToolPolicy {
+        server,
+        tool: "write".to_owned(),
+        decision: PolicyDecision::Ask,
+        rules,
+        silence_timeout_ms: Some(60_000),
+        max_calls_per_run: Some(7),
+    };
+    Security {
+        servers: vec![ServerBinding { server, enabled: false, transport: Transport::Stdio }],
+        policies: vec![policy],
+        grants: vec![grant()],
+    }
+}
+
+fn grant() -> DirectoryGrant {
+    use Capability::{Delete, Read, Write};
+    DirectoryGrant {
+        id: GrantId(id(21)),
+        name: "work".to_owned(),
+        path: "/srv/work".to_owned(),
+        capabilities: vec![Read, Write, Delete],
+    }
+}
+
+/// The four facts about a security document, of any set that has them.
+fn of_security<E>() -> Vec<E>
+where
+    E: From<SecuritySet> + From<ToolPolicySet> + From<DirectoryGrantAdded>,
+    E: From<DirectoryGrantRemoved>,
+{
+    let policy = security().policies.remove(0);
+    vec![
+        SecuritySet { security: security() }.into(),
+        ToolPolicySet { policy, binds: Some(Transport::InProcess) }.into(),
+        DirectoryGrantAdded { grant: grant() }.into(),
+        DirectoryGrantRemoved { grant: grant().id }.into(),
+    ]
+}
+
+fn connection(provider: Provider) -> Connection {
+    Connection {
+        id: id(22),
+        name: "C".to_owned(),
+        provider,
+        base_url: Some("http://h/v1".to_owned()),
+        model: "m".to_owned(),
+        options: Some("{}".to_owned()),
+        enabled: true,
+        default: true,
+        for_subtasks: false,
+        rating: Some(5),
+        good_for: Some("code".to_owned()),
+        prices: None,
+    }
+}
+
+fn workspace() -> Vec<WorkspaceEvent> {
+    let secret = |digest| SecretValue { name: "TOKEN".to_owned(), digest };
+    let server = ToolServer {
+        id: ToolServerId(id(20)),
+        name: "s".to_owned(),
+        transport: Transport::StreamableHttp,
+        command: Some("c".to_owned()),
+        args: vec!["a".to_owned()],
+        env: vec![secret(Some([9; 32]))],
+        url: Some("http://h".to_owned()),
+        headers: vec![secret(None)],
+        prefix: Some("p".to_owned()),
+        enabled: true,
+    };
+    let settings = GlobalSettings {
+        name: Some("W".to_owned()),
+        silence_timeout_ms: Some(60_000),
+        max_calls_per_run: Some(9),
+        memory_budget_chars: None,
+    };
+    let header =
+        CredentialOwner::Header { server: ToolServerId(id(20)), name: "Authorization".to_owned() };
+    let mut events = vec![GlobalSettingsSet { settings }.into()];
+    use Provider::{Anthropic, Gemini, Ollama, OpenAi, OpenAiResponses};
+    let providers = [OpenAi, OpenAiResponses, Anthropic, Gemini, Ollama];
+    events.extend(providers.map(|it| ConnectionSet { connection: connection(it) }.into()));
+    events.extend([
+        ConnectionDeleted { connection: id(22) }.into(),
+        ToolServerSet { server }.into(),
+        ToolServerDeleted { server: ToolServerId(id(20)) }.into(),
+        CredentialSet { owner: CredentialOwner::Connection { connection: id(22) } }.into(),
+        CredentialCleared { owner: header }.into(),
+    ]);
+    events.extend(of_security());
+    events
+}
+
 fn line(encoded: &EventData) -> String {
     let mut line = format!("{} {} {} ", encoded.event_type, encoded.version, encoded.codec);
     encoded.payload.iter().for_each(|byte| write!(line, "{byte:02x}").unwrap());
@@ -181,6 +292,7 @@ fn every_payload_is_written_and_read_as_its_golden_bytes() {
         lines.extend(chats().iter().map(|event| line(&event.encode().unwrap())));
         lines.extend(branches().iter().map(|event| line(&event.encode().unwrap())));
         lines.extend(runs().iter().map(|event| line(&event.encode().unwrap())));
+        lines.extend(workspace().iter().map(|event| line(&event.encode().unwrap())));
         std::fs::write(path, lines.join("\n") + "\n").unwrap();
     }
     let mut golden = GOLDEN.lines();
@@ -188,6 +300,7 @@ fn every_payload_is_written_and_read_as_its_golden_bytes() {
     compare(chats(), &mut golden);
     compare(branches(), &mut golden);
     compare(runs(), &mut golden);
+    compare(workspace(), &mut golden);
     assert_eq!(golden.next(), None);
 }
 

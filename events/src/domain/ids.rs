@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 use crate::{Category, RootId, StreamId};
 
+/// The category of the workspace's stream.
+pub const WORKSPACE: Category = Category(1);
 /// The category of project streams.
 pub const PROJECT: Category = Category(2);
 /// The category of chat streams.
@@ -69,9 +71,52 @@ id!(
     RunId
 );
 
+id!(
+    /// The workspace: there is one.
+    WorkspaceId
+);
+id!(
+    /// A tool server.
+    ToolServerId
+);
+id!(
+    /// A grant of a directory.
+    GrantId
+);
+
 /// The name of a connection to a model, such as `builtin:demo`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConnectionId(pub String);
+
+impl WorkspaceId {
+    /// The one workspace of a log.
+    pub const THE: WorkspaceId =
+        WorkspaceId(Uuid::from_u128(0x0191_0000_0000_7000_8000_0000_0000_0001));
+
+    /// The root of the workspace and of what belongs to it.
+    pub fn root(self) -> RootId {
+        RootId(self.0)
+    }
+
+    /// The workspace's stream.
+    pub fn stream(self) -> StreamId {
+        StreamId { category: WORKSPACE, root: self.root(), id: self.0 }
+    }
+}
+
+impl ToolServerId {
+    /// Scripta's own tools, bundled.
+    pub const APP: ToolServerId =
+        ToolServerId(Uuid::from_u128(0x0191_0000_0000_7000_8000_0000_0000_0002));
+    /// The file tools, bundled.
+    pub const FILES: ToolServerId =
+        ToolServerId(Uuid::from_u128(0x0191_0000_0000_7000_8000_0000_0000_0003));
+
+    /// Whether the server is a part of the program: it can't be removed.
+    pub fn is_bundled(self) -> bool {
+        self == ToolServerId::APP || self == ToolServerId::FILES
+    }
+}
 
 impl ProjectId {
     /// The project's stream: a root of its own.

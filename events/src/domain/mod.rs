@@ -7,6 +7,7 @@
 //!
 //! | codes | events of |
 //! |---|---|
+//! | `0x01xx` | the workspace |
 //! | `0x02xx` | projects |
 //! | `0x03xx` | chats |
 //! | `0x04xx` | branches |
@@ -14,6 +15,7 @@
 
 mod branch;
 mod chat;
+mod documents;
 #[cfg(test)]
 mod golden;
 mod ids;
@@ -23,14 +25,21 @@ mod project;
 #[cfg(test)]
 mod properties;
 mod run;
+mod security;
+mod workspace;
 
 pub use branch::{
     BranchEvent, BranchOpened, ForkPoint, MessageAppended, MessageQueued, TurnEnded, TurnOutcome,
     TurnStarted,
 };
-pub use chat::{BranchForked, ChatCreated, ChatEvent, ChatRenamed, ImportSource};
+pub use chat::{
+    BranchForked, BranchRenamed, ChatCreated, ChatEndpointSet, ChatEvent, ChatPinned, ChatRenamed,
+    ImportSource,
+};
+pub use documents::{ConnectionDocument, Document, WorkspaceDocuments};
 pub use ids::{
-    BRANCH, BranchId, CHAT, ChatId, ConnectionId, MessageId, PROJECT, ProjectId, RUN, RunId,
+    BRANCH, BranchId, CHAT, ChatId, ConnectionId, GrantId, MessageId, PROJECT, ProjectId, RUN,
+    RunId, ToolServerId, WORKSPACE, WorkspaceId,
 };
 pub use message::{
     Intent, Message, MessageStatus, Part, Reference, Role, Sender, ToolCall, ToolResult, Usage,
@@ -40,4 +49,14 @@ pub use project::{InstructionsReplaced, ProjectCreated, ProjectEvent};
 pub use run::{
     ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunStarted, RunStopped,
     ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,
+};
+pub use security::{
+    Capability, DirectoryGrant, DirectoryGrantAdded, DirectoryGrantRemoved, PolicyDecision,
+    PolicyRule, RuleMatch, Security, SecurityDocument, SecuritySet, ServerBinding, ToolPolicy,
+    ToolPolicySet, Transport,
+};
+pub use workspace::{
+    Connection, ConnectionDeleted, ConnectionSet, CredentialCleared, CredentialOwner,
+    CredentialSet, GlobalSettings, GlobalSettingsSet, Provider, SecretValue, ToolServer,
+    ToolServerDeleted, ToolServerSet, WorkspaceEvent,
 };

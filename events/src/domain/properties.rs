@@ -155,6 +155,7 @@ fn decodes_or_says_why<E: Event + PartialEq + std::fmt::Debug>(
 }
 
 fn all_decode_or_say_why(payload: &[u8]) {
+    decodes_or_says_why::<WorkspaceEvent>(WorkspaceEvent::TYPES, payload);
     decodes_or_says_why::<ProjectEvent>(ProjectEvent::TYPES, payload);
     decodes_or_says_why::<ChatEvent>(ChatEvent::TYPES, payload);
     decodes_or_says_why::<BranchEvent>(BranchEvent::TYPES, payload);

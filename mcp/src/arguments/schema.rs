@@ -63,20 +63,36 @@ impl InputSchema {
 
     fn refusal(&self, tool: &str, error: &ValidationError<'_>) -> ArgumentError {
         match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => ArgumentError::NotOfTool {
-                tool: tool.to_owned(),
-                name: unexpected.first().cloned().unwrap_or_default(),
-                takes: self.names(),
-            },
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let unknown = unexpected.first().cloned().unwrap_or_default();
+                match place(error) {
+                    Some(name) => {
+                        let reason = format!("has no member `{unknown}`; leave it out");
+                        ArgumentError::Invalid { name, reason }
+                    }
+                    None => ArgumentError::NotOfTool {
+                        tool: tool.to_owned(),
+                        name: unknown,
+                        takes: self.names(),
+                    },
+                }
+            }
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default().to_owned();
+                if let Some(place) = place(error) {
+                    let reason = format!("needs the member `{name}`");
+                    return ArgumentError::Invalid { name: place, reason };
+                }
                 let values = self.values(&name);
                 ArgumentError::MissingChoice { tool: tool.to_owned(), name, values }
             }
             kind => {
-                let path = error.instance_path().to_string();
-                let name = path.trim_start_matches('/').to_owned();
-                ArgumentError::Invalid { name, reason: reason(kind, error) }
+                let name = place(error).unwrap_or_default();
+                let shown = match may_hold_secret(&name) {
+                    true => "what was given".to_owned(),
+                    false => shown(&error.instance().to_string()),
+                };
+                ArgumentError::Invalid { reason: reason(kind, error, &shown), name }
             }
         }
     }
@@ -110,8 +126,7 @@ fn write_whole(value: &mut Value) {
 }
 
 /// Why a value is not what the schema says, as the rest of a sentence that its name begins.
-fn reason(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
-    let shown = shown(&error.instance().to_string());
+fn reason(kind: &ValidationErrorKind, error: &ValidationError<'_>, shown: &str) -> String {
     match kind {
         ValidationErrorKind::Enum { options } => {
             let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -138,6 +153,19 @@ fn reason(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         }
         _ => error.masked_with("it").to_string().replacen("it ", "is wrong: it ", 1),
     }
+}
+
+/// Where in the arguments an error is; `None` at their top.
+fn place(error: &ValidationError<'_>) -> Option<String> {
+    let path = error.instance_path().to_string();
+    let name = path.trim_start_matches('/');
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Whether a wrong value may hold a secret, so that no error repeats it.
+fn may_hold_secret(name: &str) -> bool {
+    let whole = matches!(name, "secret" | "server" | "connection" | "settings" | "security");
+    whole || name.starts_with("server/env") || name.starts_with("server/headers")
 }
 
 fn shown(value: &str) -> String {

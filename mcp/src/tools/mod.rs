@@ -8,6 +8,7 @@ mod instructions;
 mod projects;
 mod read;
 mod runs;
+mod security;
 
 use std::sync::LazyLock;
 
@@ -22,6 +23,7 @@ use crate::arguments::{ArgumentError, InputSchema, Shape, input_schema, output_s
 use crate::fingerprint::fingerprint;
 use crate::result::{self, ChangeResult, PageResult};
 use crate::server::App;
+use crate::tools::security::SecurityDocumentView;
 use crate::view::{ChatView, Id, InstructionsView, ProjectView, TurnView};
 use crate::{Caller, Role};
 
@@ -55,6 +57,7 @@ enum Kind {
     Chats,
     Runs,
     Projects,
+    Security,
     Instructions,
 }
 
@@ -92,6 +95,11 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
             ("app_projects", "Make projects", projects::DESCRIPTION),
             annotations(false, false, false, false),
         ),
+        Definition::new::<security::SecurityArguments, ChangeResult<SecurityDocumentView>>(
+            Kind::Security,
+            ("app_security", "Change settings and who may do what", security::DESCRIPTION),
+            annotations(false, true, false, false),
+        ),
         Definition::new::<instructions::InstructionsArguments, ChangeResult<InstructionsView>>(
             Kind::Instructions,
             ("app_instructions", "Write a project's instructions", instructions::DESCRIPTION),
@@ -112,8 +120,11 @@ impl Definition {
         annotations: ToolAnnotations,
     ) -> Definition {
         let input = input_schema::<A>();
-        let needs =
-            if annotations.read_only_hint == Some(true) { Role::Reader } else { Role::User };
+        let needs = match kind {
+            Kind::Read => Role::Reader,
+            Kind::Security => Role::Admin,
+            _ => Role::User,
+        };
         let mut annotations = annotations;
         annotations.title = Some(title.to_owned());
         let tool = Tool::new(name, description, input.object.clone())
@@ -149,6 +160,7 @@ impl Definition {
             Kind::Chats => result::change(chats::call(call).await),
             Kind::Runs => result::change(runs::call(call).await),
             Kind::Projects => result::change(projects::call(call).await),
+            Kind::Security => result::change(security::call(call).await),
             Kind::Instructions => result::change(instructions::call(call).await),
         }
     }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use scripta_actors::ChatState;
+use scripta_events::domain::BranchId;
 use scripta_projections::{BranchRow, BranchStatus, ChatRow, PauseReason};
 use serde::Serialize;
 
@@ -21,7 +22,9 @@ pub(crate) struct ChatView {
     /// Absent: the connection's own model.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Moves with the title, not with messages or forks.
+    /// Pinned chats stand before the others.
+    pinned: bool,
+    /// Moves with the title, the pin, and the connection and model; not with messages or forks.
     revision: u64,
     created_at: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,6 +40,9 @@ pub(crate) struct ChatView {
     /// Its branches, the first one first; only where one chat is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     branches: Option<Vec<BranchView>>,
+    /// The branch that an operation was about; only in its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<BranchNameView>,
     /// Where it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported_from: Option<SourceView>,
@@ -49,6 +55,21 @@ pub(crate) struct SourceView {
     format: String,
     /// The conversation's id there.
     id: String,
+}
+
+/// A branch, as its chat knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BranchNameView {
+    id: Id,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// The branch that wrote the last message it shares; absent for the first branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_branch_id: Option<Id>,
+    /// The last message it shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_message_id: Option<Id>,
 }
 
 /// A branch of a chat.
@@ -98,6 +119,7 @@ impl From<&ChatState> for ChatView {
             title: state.title.clone(),
             connection_id: state.connection.as_ref().map(|connection| connection.0.clone()),
             model: state.model.clone(),
+            pinned: state.pinned,
             revision: state.revision,
             created_at: state.created_at.into(),
             last_activity_at: None,
@@ -105,6 +127,7 @@ impl From<&ChatState> for ChatView {
             running: None,
             branch_count: None,
             branches: None,
+            branch: None,
             imported_from: None,
         }
     }
@@ -119,6 +142,7 @@ impl From<ChatRow> for ChatView {
             title: row.title,
             connection_id: row.connection.map(|connection| connection.0),
             model: row.model,
+            pinned: row.pinned,
             revision: row.revision,
             created_at: row.created_at.into(),
             last_activity_at: Some(row.last_activity.into()),
@@ -126,6 +150,7 @@ impl From<ChatRow> for ChatView {
             running: Some(row.running),
             branch_count: Some(row.branches),
             branches: None,
+            branch: None,
             imported_from: source,
         }
     }
@@ -136,6 +161,18 @@ impl ChatView {
     pub(crate) fn with_branches(self, branches: Vec<BranchRow>) -> ChatView {
         let branches = branches.into_iter().map(BranchView::from).collect();
         ChatView { branches: Some(branches), ..self }
+    }
+
+    /// The chat with the one of its branches that an operation was about, if it was about one.
+    pub(crate) fn about(self, state: &ChatState, branch: Option<BranchId>) -> ChatView {
+        let known = branch.and_then(|id| Some((id, state.branches.get(&id)?)));
+        let branch = known.map(|(id, info)| BranchNameView {
+            id: Id(id.0),
+            title: info.title.clone(),
+            parent_branch_id: info.parent.map(|parent| Id(parent.0)),
+            after_message_id: info.after.map(|message| Id(message.0)),
+        });
+        ChatView { branch, ..self }
     }
 }
 

@@ -6,6 +6,8 @@ mod instructions;
 mod message;
 mod project;
 mod run;
+mod security;
+mod settings;
 
 use jiff::Timestamp as Moment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -20,6 +22,13 @@ pub(crate) use instructions::InstructionsView;
 pub(crate) use message::{IntentView, MessagePlace, MessageView, RoleView};
 pub(crate) use project::ProjectView;
 pub(crate) use run::{RunProgress, RunStatusView, RunView, TurnView};
+pub(crate) use security::{
+    PolicyArgument, PolicyView, SecurityArgument, SecurityView, TransportView,
+};
+pub(crate) use settings::{
+    ConnectionArgument, ConnectionView, GlobalSettingsArgument, GlobalSettingsView, SettingsView,
+    ToolServerView, secret_names,
+};
 
 /// An id as callers write and read it: a hyphenated UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

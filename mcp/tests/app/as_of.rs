@@ -99,7 +99,8 @@ async fn pages_of_the_past_go_on_by_their_cursor() {
     }
     let whole = world.read(json!({ "resource": "Chats" })).await;
     world.chat(&project, "D").await;
-    let mut query = json!({ "resource": "Chats", "limit": 1, "asOf": whole["position"].to_string() });
+    let mut query =
+        json!({ "resource": "Chats", "limit": 1, "asOf": whole["position"].to_string() });
     let mut items = Vec::new();
     loop {
         let page = world.read(query.clone()).await;

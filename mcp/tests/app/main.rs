@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod as_of;
+mod chats;
 mod contract;
 mod conversation;
 mod hostile;
@@ -9,6 +10,7 @@ mod instructions;
 mod pages;
 mod refusals;
 mod schemas;
+mod security;
 mod sessions;
 mod turns;
 mod world;

@@ -102,6 +102,7 @@ async fn wrong_reads_are_refused_with_a_sentence() {
         json!({ "resource": "Projects", "limit": "5" }),
         json!({ "resource": "Projects", "chatId": chat }),
         json!({ "resource": "Projects", "asOf": 5 }),
+        json!({ "resource": "Projects", "asOf": "yesterday" }),
         json!({ "resource": "Chats", "projectId": NOBODY }),
         json!({ "resource": "Chat" }),
         json!({ "resource": "Chat", "chatId": NOBODY }),

@@ -13,7 +13,10 @@ async fn the_tools_are_listed_in_a_fixed_order_with_caching_hints() {
     let world = world().await;
     let first = world.client.list_tools(None).await.unwrap();
     let names: Vec<&str> = first.tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["app_read", "app_chats", "app_runs", "app_projects", "app_instructions"]);
+    assert_eq!(
+        names,
+        ["app_read", "app_chats", "app_runs", "app_projects", "app_security", "app_instructions"]
+    );
     assert!(first.ttl_ms.unwrap() > 0);
     assert_eq!(first.cache_scope, Some(CacheScope::Private));
     let again = world.client.list_tools(None).await.unwrap();

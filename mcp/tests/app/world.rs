@@ -13,7 +13,7 @@ use rmcp::service::{
 use scripta_actors::{Handle, Models, Options, demo};
 use scripta_events::log::EventLog;
 use scripta_events::log::memory::MemoryLog;
-use scripta_mcp::{AppServer, AppToolbox, Caller};
+use scripta_mcp::{AppServer, AppToolbox, Caller, MemorySecrets};
 use scripta_projections::Projections;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -26,6 +26,7 @@ pub struct World {
     pub client: Client,
     pub log: Arc<dyn EventLog>,
     pub toolbox: Arc<AppToolbox>,
+    pub secrets: Arc<MemorySecrets>,
     tools: HashMap<String, Tool>,
     _dir: TempDir,
 }
@@ -47,12 +48,13 @@ pub async fn world_with(models: Arc<dyn Models>) -> World {
     let projections = Arc::new(opened.unwrap());
     let toolbox = Arc::new(AppToolbox::new());
     let handle = Handle::start(log.clone(), models, toolbox.clone(), Options::default()).unwrap();
-    let server = AppServer::new(handle, projections, log.clone()).unwrap();
+    let secrets = Arc::new(MemorySecrets::new().unwrap());
+    let server = AppServer::new(handle, projections, log.clone(), secrets.clone()).unwrap();
     toolbox.bind(&server);
     let client = connect(&server.with_caller(Caller::person()), Era::Modern).await;
     let tools = client.list_all_tools().await.unwrap();
     let tools = tools.into_iter().map(|tool| (tool.name.to_string(), tool)).collect();
-    World { server, client, log, toolbox, tools, _dir: dir }
+    World { server, client, log, toolbox, secrets, tools, _dir: dir }
 }
 
 pub async fn connect(server: &AppServer, era: Era) -> Client {

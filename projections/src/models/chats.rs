@@ -55,12 +55,20 @@ fn waiting_key(chat: ChatId, branch: BranchId) -> Vec<u8> {
     Key::of(b'w').id(chat.0).id(branch.0).done()
 }
 
-/// The listings by last activity, newest first: `a` of all, `p` of a project.
-fn activity_keys(row: &ChatRow) -> [Vec<u8>; 2] {
-    [
-        Key::of(b'a').newest(row.last_activity).id(row.id.0).done(),
-        Key::of(b'p').id(row.project.0).newest(row.last_activity).id(row.id.0).done(),
-    ]
+/// The listings, `a` of all and `p` of a project: pinned chats first, then by last activity,
+/// newest first.
+fn listing_keys(row: &ChatRow) -> [Vec<u8>; 2] {
+    [None, Some(row.project)].map(|project| {
+        listing(project).pinned(row.pinned).newest(row.last_activity).id(row.id.0).done()
+    })
+}
+
+/// The beginning of a listing's keys.
+fn listing(project: Option<ProjectId>) -> Key {
+    match project {
+        Some(project) => Key::of(b'p').id(project.0),
+        None => Key::of(b'a'),
+    }
 }
 
 /// `t` project -> how many chats it has.
@@ -80,7 +88,7 @@ pub(crate) struct ChatModel;
 
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
@@ -100,7 +108,28 @@ fn apply_chat(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError>
         }),
         // The branch's own first event tells the rest; its title and fork stand there too.
         ChatEvent::BranchForked(_) => change_chat(batch, event, event.stream.id, |_| {}),
+        ChatEvent::ChatPinned(pin) => change_chat(batch, event, event.stream.id, |row| {
+            row.pinned = pin.pinned;
+            row.revision = row.revision.saturating_add(1);
+        }),
+        ChatEvent::ChatEndpointSet(set) => change_chat(batch, event, event.stream.id, |row| {
+            row.connection = Some(set.connection);
+            row.model = set.model;
+            row.revision = row.revision.saturating_add(1);
+        }),
+        ChatEvent::BranchRenamed(renamed) => {
+            let mut row = opened(batch, event, renamed.branch)?;
+            row.title = Some(renamed.title);
+            batch.put(branch_key(row.id), row);
+            change_chat(batch, event, event.stream.id, |_| {})
+        }
     }
+}
+
+/// The row of a branch that was opened before.
+fn opened(batch: &Batch<'_>, event: &Recorded, branch: BranchId) -> Result<BranchRow, ApplyError> {
+    let row = batch.get::<BranchRow>(&branch_key(branch))?;
+    row.ok_or_else(|| inconsistent(event, format!("branch {branch} was never opened")))
 }
 
 /// Makes the rows of a chat and of its first branch, which is there as soon as the chat is.
@@ -115,6 +144,7 @@ fn create_chat(
         title: created.title,
         connection: created.connection,
         model: created.model,
+        pinned: false,
         source: created.source,
         revision: 1,
         created_at: event.time,
@@ -124,7 +154,7 @@ fn create_chat(
         messages: 0,
         position: event.position,
     };
-    for key in activity_keys(&row) {
+    for key in listing_keys(&row) {
         batch.add(key, ());
     }
     let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
@@ -191,9 +221,7 @@ fn inherited(batch: &Batch<'_>, event: &Recorded, fork: &ForkPoint) -> Result<u6
         return Ok(0);
     }
     let parent = fork.parent;
-    let Some(row) = batch.get::<BranchRow>(&branch_key(parent))? else {
-        return Err(inconsistent(event, format!("its parent {parent} was never opened")));
-    };
+    let row = opened(batch, event, parent)?;
     if fork.own_messages > row.own {
         let (wanted, own) = (fork.own_messages, row.own);
         let reason = format!("it shares {wanted} messages of {parent}, which has {own}");
@@ -226,7 +254,7 @@ fn open_branch(batch: &mut Batch<'_>, event: &Recorded, row: BranchRow) {
     batch.put(branch_key(row.id), row);
 }
 
-/// Changes the row of a chat, and its place in the listings if its activity moved.
+/// Changes the row of a chat, and its place in the listings if that moved.
 fn change_chat(
     batch: &mut Batch<'_>,
     event: &Recorded,
@@ -237,14 +265,13 @@ fn change_chat(
     let Some(mut row) = batch.get::<ChatRow>(&chat_key(id))? else {
         return Err(inconsistent(event, format!("chat {id} was never made")));
     };
-    let before = row.last_activity;
+    let before = (row.pinned, row.last_activity);
+    let keys = listing_keys(&row);
     change(&mut row);
     row.position = event.position;
-    if row.last_activity != before {
-        let after = std::mem::replace(&mut row.last_activity, before);
-        activity_keys(&row).into_iter().for_each(|key| batch.remove(key));
-        row.last_activity = after;
-        activity_keys(&row).into_iter().for_each(|key| batch.add(key, ()));
+    if (row.pinned, row.last_activity) != before {
+        keys.into_iter().for_each(|key| batch.remove(key));
+        listing_keys(&row).into_iter().for_each(|key| batch.add(key, ()));
     }
     batch.put(chat_key(id), row);
     Ok(())

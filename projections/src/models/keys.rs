@@ -6,8 +6,8 @@ use uuid::Uuid;
 /// The length of an id in a key, in bytes.
 pub(super) const ID: usize = 16;
 
-/// Room for the longest key but a name's, in bytes: a kind, two ids and a number.
-const CAPACITY: usize = 1 + 2 * ID + 8;
+/// Room for the longest key but a name's, in bytes: a kind, two ids, a mark and a number.
+const CAPACITY: usize = 1 + 2 * ID + 1 + 8;
 
 /// A key that is being put together.
 pub(super) struct Key(Vec<u8>);
@@ -34,6 +34,12 @@ impl Key {
     /// A number; greater ones first.
     pub(super) fn falling(self, number: u64) -> Key {
         self.rising(!number)
+    }
+
+    /// A mark; what has it comes first.
+    pub(super) fn pinned(mut self, pinned: bool) -> Key {
+        self.0.push(u8::from(!pinned));
+        self
     }
 
     /// A time; newer ones first.

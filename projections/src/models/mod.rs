@@ -1,9 +1,11 @@
-//! The read models: rows of projects, chats with their branches and messages, and runs.
+//! The read models: rows of the workspace, of projects, chats with their branches and messages, and
+//! runs.
 
 mod chats;
 mod keys;
 mod projects;
 mod runs;
+mod workspace;
 
 use scripta_events::log::Recorded;
 use scripta_events::{LogId, Position};
@@ -11,6 +13,7 @@ use scripta_events::{LogId, Position};
 pub(crate) use chats::{ChatModel, Chats};
 pub(crate) use projects::{ProjectModel, Projects};
 pub(crate) use runs::{RunModel, Runs};
+pub(crate) use workspace::{Workspace, WorkspaceModel};
 
 use crate::follower::{ApplyError, Halt, Projection};
 use crate::store::{Batch, Store};

@@ -1,13 +1,13 @@
 //! Making a chat.
 
-use scripta_actors::{Chat, ChatCommand};
+use scripta_actors::ChatCommand;
 use scripta_events::domain::{ChatId, ConnectionId, ProjectId};
 
-use super::ChatsArguments;
+use super::{ChatsArguments, Target, change};
 use crate::arguments::{Shape, required};
-use crate::result::{Applied, Outcome, Rejected};
+use crate::result::Outcome;
 use crate::tools::{Call, operation};
-use crate::view::ChatView;
+use crate::view::{ChatView, Id};
 
 /// The title of a chat that was made without one.
 const UNTITLED: &str = "New chat";
@@ -28,10 +28,8 @@ pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<C
         connection: arguments.connection_id.map(ConnectionId),
         model: arguments.model,
     };
-    let executed = call.app.handle.execute::<Chat>(ChatId::random(), command, meta).await;
-    let done =
-        executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;
-    let phrase = format!("Created chat '{}'", done.state.title);
-    let document = ChatView::from(&*done.state);
-    Ok(Applied::new(&done.receipt, phrase, document).at(done.state.revision))
+    change(call, Target::chat(Id(ChatId::random().0)), command, meta, |done| {
+        format!("Created chat '{}'", done.state.title)
+    })
+    .await
 }

@@ -1,22 +1,32 @@
 //! `app_chats`.
 
 mod create;
+mod pin;
 mod rename;
+mod rename_branch;
+mod set_endpoint;
 
 use schemars::JsonSchema;
+use scripta_actors::{Chat, ChatCommand, ChatState, CommandMeta, Done};
+use scripta_events::domain::{BranchId, ChatId};
 use serde::Deserialize;
 
 use super::Call;
 use crate::arguments::typed;
-use crate::result::Outcome;
+use crate::result::{Applied, Outcome, Rejected, sentence_of};
+use crate::scope::ScopeError;
 use crate::view::{ChatView, Id};
 
 pub(super) const DESCRIPTION: &str = "\
 Makes and changes chats. A chat's first branch has the chat's own id.\n\
 Create: projectId, title?, connectionId?, model?\n\
 Rename: chatId, title, expectedRevision\n\
+Pin: chatId, pinned, expectedRevision; pinned chats stand before the others\n\
+SetEndpoint: chatId, connectionId, model?, expectedRevision; from the next turn on\n\
+RenameBranch: branchId, title\n\
 `expectedRevision` is the revision that you saw last; if somebody wrote since, nothing is changed and \
-the answer has the status Conflict with the present document. The answer has the chat as `document`.";
+the answer has the status Conflict with the present document. The answer has the chat as `document`, and \
+in it the `branch` where the operation is about one.";
 
 /// Arguments of `app_chats`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -26,19 +36,24 @@ pub(crate) struct ChatsArguments {
     operation: Operation,
     /// The project that the chat belongs to. For Create.
     project_id: Option<Id>,
-    /// The chat. For Rename.
+    /// The chat. For Rename, Pin and SetEndpoint.
     chat_id: Option<Id>,
-    /// The chat's title. For Create and Rename.
+    /// The branch; a chat's first branch has the chat's id. For RenameBranch.
+    branch_id: Option<Id>,
+    /// The title. For Create, Rename and RenameBranch.
     #[schemars(length(min = 1, max = 500))]
     title: Option<String>,
-    /// The connection to a model that the chat's turns use, such as builtin:demo; the default
-    /// unless given. For Create.
+    /// Whether the chat is to be pinned. For Pin.
+    pinned: Option<bool>,
+    /// The connection to a model that the chat's turns use, such as builtin:demo; for Create the
+    /// default unless given. For Create and SetEndpoint.
     #[schemars(length(min = 1, max = 200))]
     connection_id: Option<String>,
-    /// The model on that connection; the connection's own unless given. For Create.
+    /// The model on that connection; the connection's own unless given. For Create and
+    /// SetEndpoint.
     #[schemars(length(min = 1, max = 200))]
     model: Option<String>,
-    /// The document's revision that you saw last. For Rename.
+    /// The chat's revision that you saw last. For Rename, Pin and SetEndpoint.
     expected_revision: Option<u64>,
     /// Makes the call effect-once: a repeat with the same id answers what the first answered.
     operation_id: Option<Id>,
@@ -52,6 +67,9 @@ pub(crate) struct ChatsArguments {
 enum Operation {
     Create,
     Rename,
+    Pin,
+    SetEndpoint,
+    RenameBranch,
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<ChatView> {
@@ -59,5 +77,40 @@ pub(super) async fn call(call: Call<'_>) -> Outcome<ChatView> {
     match arguments.operation {
         Operation::Create => create::run(&call, arguments).await,
         Operation::Rename => rename::run(&call, arguments).await,
+        Operation::Pin => pin::run(&call, arguments).await,
+        Operation::SetEndpoint => set_endpoint::run(&call, arguments).await,
+        Operation::RenameBranch => rename_branch::run(&call, arguments).await,
     }
+}
+
+/// What a command is about.
+struct Target {
+    chat: ChatId,
+    /// The branch, where it is about one.
+    branch: Option<BranchId>,
+}
+
+impl Target {
+    fn chat(id: Id) -> Target {
+        Target { chat: ChatId(id.0), branch: None }
+    }
+}
+
+/// Has a chat carry a command out; `phrase` says what that came to.
+async fn change(
+    call: &Call<'_>,
+    Target { chat, branch }: Target,
+    command: ChatCommand,
+    meta: CommandMeta,
+    phrase: impl FnOnce(&Done<Chat>) -> String,
+) -> Outcome<ChatView> {
+    let view = |state: &ChatState| ChatView::from(state).about(state, branch);
+    let executed = call.app.handle.execute::<Chat>(chat, command, meta).await;
+    let done = executed.map_err(|error| Rejected::from_execute(error, view))?;
+    let document = view(&done.state);
+    Ok(Applied::new(&done.receipt, phrase(&done), document).at(done.state.revision))
+}
+
+fn not_there(error: ScopeError) -> Rejected<ChatView> {
+    Rejected::refused(sentence_of(&error))
 }

@@ -1,11 +1,10 @@
 //! Giving a chat another title.
 
-use scripta_actors::{Chat, ChatCommand};
-use scripta_events::domain::ChatId;
+use scripta_actors::ChatCommand;
 
-use super::ChatsArguments;
+use super::{ChatsArguments, Target, change};
 use crate::arguments::{Shape, required};
-use crate::result::{Applied, Outcome, Rejected};
+use crate::result::Outcome;
 use crate::tools::{Call, operation};
 use crate::view::ChatView;
 
@@ -27,14 +26,12 @@ pub(super) async fn run(call: &Call<'_>, arguments: ChatsArguments) -> Outcome<C
             "expectedRevision",
         )?,
     };
-    let executed = call.app.handle.execute::<Chat>(ChatId(chat.0), command, meta).await;
-    let done =
-        executed.map_err(|error| Rejected::from_execute(error, |state| ChatView::from(state)))?;
-    let title = &done.state.title;
-    let phrase = match done.receipt.events {
-        0 => format!("The chat was called '{title}' already"),
-        _ => format!("Renamed the chat to '{title}'"),
-    };
-    let document = ChatView::from(&*done.state);
-    Ok(Applied::new(&done.receipt, phrase, document).at(done.state.revision))
+    change(call, Target::chat(chat), command, meta, |done| {
+        let title = &done.state.title;
+        match done.receipt.events {
+            0 => format!("The chat was called '{title}' already"),
+            _ => format!("Renamed the chat to '{title}'"),
+        }
+    })
+    .await
 }

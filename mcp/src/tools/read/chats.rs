@@ -1,4 +1,4 @@
-//! Chats, by last activity.
+//! Chats: pinned first, then by last activity.
 
 use scripta_events::domain::ChatId;
 

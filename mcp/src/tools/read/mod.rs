@@ -9,6 +9,7 @@ mod project;
 mod projects;
 mod runs;
 mod search;
+mod settings;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use tokio::task::JoinError;
 
 use super::Call;
 use crate::RunScope;
+use crate::SecretStore;
 use crate::arguments::{ArgumentError, Shape, typed};
 use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
 use crate::result::{Item, PageResult};
@@ -38,13 +40,14 @@ Reads what there is, a page at a time; changes nothing.\n\
 Projects: by name\n\
 Project: projectId; one project\n\
 Instructions: projectId; what every model is told in it\n\
-Chats: projectId?; by last activity, newest first\n\
+Chats: projectId?; pinned first, then by last activity, newest first\n\
 Chat: chatId; one chat with its branches, without messages\n\
 Messages: chatId (its first branch) or branchId, order?; the branch's history from its first message \
 to its head, across forks: the newest page first (each page in reading order), or the oldest first\n\
 Runs: projectId?, chatId?, branchId?; newest first\n\
 Search: query, isRegex?, ignoreCase?, projectId?, chatId?, branchId?, roles?, since?, until?; exact \
 text or regular expression\n\
+Settings: connections with marks and ratings, tool servers, policies, limits; never a secret\n\
 Every read but Search takes asOf?: a position of the log, or a time, to read what there was then; \
 and every read takes waitFor?: a position to wait for.\n\
 All but single documents take limit? and cursor?. The answer is a page: `items`, and `nextCursor` while there is \
@@ -108,6 +111,7 @@ enum Resource {
     Messages,
     Runs,
     Search,
+    Settings,
 }
 
 /// A moment of the past: a position of the log, or a time.
@@ -124,7 +128,11 @@ impl<'de> Deserialize<'de> for AsOf {
             return Ok(AsOf::Position(position));
         }
         let time = text.parse().map(|moment| AsOf::Time(Time(moment)));
-        time.map_err(|_| D::Error::custom("asOf is neither a position, such as 412, nor a time, such as 2026-01-31T12:00:00Z"))
+        time.map_err(|_| {
+            D::Error::custom(
+                "asOf is neither a position, such as 412, nor a time, such as 2026-01-31T12:00:00Z",
+            )
+        })
     }
 }
 
@@ -179,6 +187,7 @@ struct Reader {
     projections: Arc<Projections>,
     lists: Arc<KeptLists>,
     cursors: Arc<CursorKey>,
+    secrets: Arc<dyn SecretStore>,
     query: Query,
     arguments: ReadArguments,
     /// The log position that the read models have reached.
@@ -215,6 +224,7 @@ async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
         projections,
         lists: Arc::clone(&call.app.lists),
         cursors: Arc::clone(&call.app.cursors),
+        secrets: Arc::clone(&call.app.secrets.store),
         query: Query::of(call.caller.id(), &call.arguments),
         arguments,
         position: position.0,
@@ -284,6 +294,7 @@ fn used_by(resource: Resource) -> &'static [ProjectionName] {
         }
         Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
+        Resource::Settings => &[ProjectionName::Workspace],
         Resource::Search => {
             &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Search]
         }
@@ -300,6 +311,7 @@ fn shape(resource: Resource) -> Shape {
         Resource::Messages => messages::SHAPE,
         Resource::Runs => runs::SHAPE,
         Resource::Search => search::SHAPE,
+        Resource::Settings => settings::SHAPE,
     }
 }
 
@@ -314,6 +326,7 @@ impl Reader {
             Resource::Messages => messages::page(self),
             Resource::Runs => runs::page(self),
             Resource::Search => search::page(self),
+            Resource::Settings => settings::page(self),
         }?;
         let next_cursor = page.next.map(|place| self.cursors.seal(self.query, place));
         let mut phrase = page.phrase;

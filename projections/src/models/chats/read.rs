@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId};
 use scripta_events::{Position, Timestamp};
 
-use super::{Place, branch_key, chat_key, message_key, place_key, queued_key, total_key};
+use super::{Place, branch_key, chat_key, listing, message_key, place_key, queued_key, total_key};
 use crate::models::keys::{ID, Key, last_id, time_from_newest};
 use crate::store::Store;
 use crate::{BranchRow, ChatRow, MessageRow, QueryError};
@@ -26,9 +26,9 @@ impl Chats {
         self.0.get(&chat_key(id))
     }
 
-    /// The chats of a project, or all, by last activity, newest first.
+    /// The chats of a project, or all: pinned first, then by last activity, newest first.
     pub(crate) fn chat_ids(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
-        let keys = self.0.keys(&listing(project));
+        let keys = self.0.keys(&listing(project).done());
         keys.map(|key| {
             let id = last_id(&key?).ok_or_else(|| self.0.malformed("a chat's key is too short"))?;
             Ok(ChatId(id))
@@ -42,10 +42,14 @@ impl Chats {
         project: ProjectId,
     ) -> Result<(u64, Option<Timestamp>), QueryError> {
         let count = self.0.get::<u64>(&total_key(project))?.unwrap_or(0);
-        let prefix = listing(Some(project));
-        let newest = self.0.keys(&prefix).next().transpose()?;
-        let time = newest.as_ref().and_then(|key| key.get(prefix.len()..)?.first_chunk::<8>());
-        Ok((count, time.copied().map(time_from_newest)))
+        let mut newest = None;
+        for pinned in [true, false] {
+            let prefix = listing(Some(project)).pinned(pinned).done();
+            let first = self.0.keys(&prefix).next().transpose()?;
+            let time = first.as_ref().and_then(|key| key.get(prefix.len()..)?.first_chunk::<8>());
+            newest = newest.max(time.copied().map(time_from_newest));
+        }
+        Ok((count, newest))
     }
 
     pub(crate) fn branch(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
@@ -159,13 +163,5 @@ impl Chats {
             Ok((ChatId(chat), BranchId(branch)))
         })
         .collect()
-    }
-}
-
-/// The prefix of the listing of a project's chats, or of all.
-fn listing(project: Option<ProjectId>) -> Vec<u8> {
-    match project {
-        Some(project) => Key::of(b'p').id(project.0).done(),
-        None => Key::of(b'a').done(),
     }
 }
