@@ -4,6 +4,7 @@
 mod chats;
 mod contract;
 mod conversation;
+mod deletion;
 mod hostile;
 mod instructions;
 mod pages;
