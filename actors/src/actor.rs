@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use actix::prelude::*;
 
+use scripta_events::Revision;
+
 use crate::engine::Engine;
 use crate::execute::{Order, execute};
 use crate::replica::Replica;
@@ -14,7 +16,7 @@ use crate::{Aggregate, Done, ExecuteError, LoadError};
 /// Carry a command out.
 pub(crate) struct Execute<A: Aggregate>(pub(crate) Arc<Order<A>>);
 
-/// Tell the present state; `None` for an instance without events.
+/// Tell the present state and the stream's revision; `None` for an instance without events.
 pub(crate) struct GetState<A: Aggregate>(pub(crate) PhantomData<fn() -> A>);
 
 /// Stop: the directory has forgotten this actor already.
@@ -90,17 +92,18 @@ impl<A: Aggregate> Handler<Execute<A>> for AggregateActor<A> {
 }
 
 impl<A: Aggregate> Message for GetState<A> {
-    type Result = Result<Option<Arc<A::State>>, LoadError>;
+    type Result = Result<Option<(Arc<A::State>, Revision)>, LoadError>;
 }
 
 impl<A: Aggregate> Handler<GetState<A>> for AggregateActor<A> {
-    type Result = AtomicResponse<Self, Result<Option<Arc<A::State>>, LoadError>>;
+    type Result = AtomicResponse<Self, Result<Option<(Arc<A::State>, Revision)>, LoadError>>;
 
     fn handle(&mut self, _: GetState<A>, _: &mut Context<Self>) -> Self::Result {
         let (engine, mut replica) = self.take();
         let work = async move {
             let result = replica.refresh(&*engine.log).await;
-            let state = result.map(|()| replica.state().cloned());
+            let revision = replica.revision();
+            let state = result.map(|()| replica.state().map(|state| (state.clone(), revision)));
             (replica, state)
         };
         let put_back = |(replica, state), actor: &mut Self, _: &mut Context<Self>| {

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use scripta_events::codec::Event;
-use scripta_events::domain::{Actor, BranchEvent, RunEvent};
+use scripta_events::domain::{Actor, BranchEvent, ProjectId, RunEvent};
 use scripta_events::log::{Check, Expectation, Receipt};
 use scripta_events::{Category, Fingerprint, OperationId, StreamId, Timestamp};
 use uuid::Uuid;
@@ -136,6 +136,8 @@ pub enum Effect {
     Cancel(RunKey),
     /// Start the branch's next queued message, if it may start.
     StartNext(BranchKey),
+    /// Delete the chats of a project that was deleted.
+    Sweep(ProjectId),
 }
 
 /// Who commands, and under which operation.

@@ -4,14 +4,14 @@ use std::any::Any;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::{Addr, ArbiterHandle, MailboxError};
 use dashmap::DashMap;
 use futures::StreamExt;
 use scripta_events::domain::{
-    BRANCH, BranchId, ChatId, ConnectionId, ProjectId, WorkspaceDocuments, WorkspaceId,
+    BRANCH, BranchId, CHAT, ChatId, ConnectionId, ProjectId, WorkspaceDocuments, WorkspaceId,
 };
 use scripta_events::log::{EventLog, Receipt};
 use scripta_events::{OperationId, Position, Revision, StreamId};
@@ -24,8 +24,8 @@ use crate::replica::Replica;
 use crate::turn::LiveTurns;
 use crate::{
     Aggregate, Branch, BranchCommand, BranchKey, BranchState, Chat, ChatState, CommandMeta, Done,
-    Effect, Endpoint, ExecuteError, LoadError, MAX_BRANCHES, Models, Options, Partial, Project,
-    ProjectState, Run, RunKey, RunState, Toolbox, Workspace,
+    Effect, Endpoint, ExecuteError, LoadError, MAX_BRANCHES, Models, OpenBranch, Options, Partial,
+    Project, ProjectLists, ProjectState, Run, RunKey, RunState, Toolbox, Workspace,
 };
 
 /// How often a command is sent again when its actor has left meanwhile (inclusive): each time, a
@@ -50,6 +50,8 @@ pub struct Engine {
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) live: LiveTurns,
     pub(crate) watchers: crate::turn::Watchers,
+    /// What the read models know of projects, once somebody has said who they are.
+    pub(crate) lists: OnceLock<Arc<dyn ProjectLists>>,
     /// Cancelled when the server shuts down: turns end at their next safe point.
     pub(crate) closing: CancellationToken,
     /// The head when this process started: a run from before it was interrupted.
@@ -80,6 +82,7 @@ impl Engine {
             runtime: makings.runtime,
             live: LiveTurns::default(),
             watchers: crate::turn::Watchers::default(),
+            lists: OnceLock::new(),
             closing: CancellationToken::new(),
             born_at,
             directory: DashMap::new(),
@@ -111,6 +114,14 @@ impl Engine {
         self: &Arc<Self>,
         id: A::Id,
     ) -> Result<Option<Arc<A::State>>, LoadError> {
+        Ok(self.state_at::<A>(id).await?.map(|(state, _)| state))
+    }
+
+    /// The same with the revision of its stream, for a commit that relies on it.
+    pub(crate) async fn state_at<A: Aggregate>(
+        self: &Arc<Self>,
+        id: A::Id,
+    ) -> Result<Option<(Arc<A::State>, Revision)>, LoadError> {
         for _ in 0..MAX_SENDS {
             match self.actor::<A>(id)?.send(GetState(PhantomData)).await {
                 Ok(result) => return result,
@@ -175,11 +186,16 @@ impl Engine {
             let chat = ChatId(stream.root.0);
             self.watchers.wake(BranchKey { chat, branch: BranchId(stream.id) });
         }
+        // A chat that changes may be one that is deleted, branches and all.
+        if let Some((stream, _)) = receipt.streams.iter().find(|(id, _)| id.category == CHAT) {
+            self.watchers.wake_all(ChatId(stream.root.0));
+        }
         for effect in effects {
             match *effect {
                 Effect::Drive(run) => crate::turn::start(self, run),
                 Effect::Cancel(run) => self.live.cancel(run),
                 Effect::StartNext(branch) => self.start_next(branch),
+                Effect::Sweep(project) => crate::sweep::start(self, project, receipt.position),
             }
         }
     }
@@ -210,8 +226,8 @@ impl Engine {
     pub(crate) async fn chat(
         self: &Arc<Self>,
         chat: ChatId,
-    ) -> Result<Option<Arc<ChatState>>, LoadError> {
-        self.state::<Chat>(chat).await
+    ) -> Result<Option<(Arc<ChatState>, Revision)>, LoadError> {
+        self.state_at::<Chat>(chat).await
     }
 
     pub(crate) async fn project(
@@ -234,6 +250,21 @@ impl Engine {
         let mut replica = Replica::<Run>::new(run);
         replica.refresh(&*self.log).await?;
         Ok(replica.state().map(|state| (state.clone(), replica.revision())))
+    }
+
+    /// A branch with the run of its turn, for a command that ends both.
+    pub(crate) async fn fold_branch(
+        &self,
+        key: BranchKey,
+    ) -> Result<Option<OpenBranch>, LoadError> {
+        let mut replica = Replica::<Branch>::new(key);
+        replica.refresh(&*self.log).await?;
+        let Some(state) = replica.state().cloned() else { return Ok(None) };
+        let run = match state.turn {
+            Some(turn) => self.fold_run(RunKey { chat: key.chat, run: turn.run }).await?,
+            None => None,
+        };
+        Ok(Some(OpenBranch { state, revision: replica.revision(), run }))
     }
 
     /// The branch, its parent, and so on to the root. Empty if there is no such branch.

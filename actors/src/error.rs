@@ -9,7 +9,7 @@ use scripta_events::log::{AppendError, ReadError};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::Aggregate;
+use crate::{Aggregate, ListError};
 
 /// Why a decider refuses. Given from current state only, and never remembered: the same
 /// operation may be tried again.
@@ -101,6 +101,9 @@ pub enum LoadError {
         /// How often it was asked.
         attempts: u32,
     },
+    /// The read models can't tell what the decision needs.
+    #[error("what belongs to the project can't be listed: {0}")]
+    Unlisted(#[from] ListError),
     /// More commands are under way than are allowed.
     #[error("{limit} commands are under way, which is the most at a time; try again in a moment")]
     Busy {

@@ -66,6 +66,28 @@ pub(crate) async fn execute<A: Aggregate>(
     Err(ExecuteError::Contended { attempts: MAX_ATTEMPTS })
 }
 
+/// Decides on a command from present state, and writes nothing: the state that it would change.
+pub(crate) async fn rehearse<A: Aggregate>(
+    engine: &Arc<Engine>,
+    id: A::Id,
+    command: A::Command,
+) -> Result<Arc<A::State>, ExecuteError<A>> {
+    let operation = OperationId::random();
+    let order = Order { command, meta: CommandMeta::system(), operation };
+    let mut replica = Replica::<A>::new(id);
+    for _ in 0..MAX_ATTEMPTS {
+        replica.refresh(&*engine.log).await?;
+        match decide(engine, &replica, &order).await {
+            Err(_) if !replica.is_current(&*engine.log).await? => continue,
+            Err(refused) => return Err(refused),
+            Ok(_) => {}
+        }
+        let nothing_there = Refusal::NotFound { what: A::NAME, id: A::stream(id).id };
+        return Ok(replica.state().cloned().ok_or(nothing_there)?);
+    }
+    Err(ExecuteError::Contended { attempts: MAX_ATTEMPTS })
+}
+
 async fn decide<A: Aggregate>(
     engine: &Arc<Engine>,
     replica: &Replica<A>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scripta_events::domain::{MessageId, RunId};
+use scripta_events::domain::{ChatId, MessageId, RunId};
 use scripta_events::log::EventLog;
 use thiserror::Error;
 use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
@@ -14,7 +14,8 @@ use crate::arbiters::Arbiters;
 use crate::engine::{Engine, Makings};
 use crate::{
     Aggregate, Branch, BranchCommand, BranchKey, BranchStatus, CommandMeta, Done, ExecuteError,
-    LoadError, Models, Refusal, Run, RunCommand, RunKey, RunStatus, StartError, Toolbox,
+    LoadError, Models, ProjectLists, Refusal, Run, RunCommand, RunKey, RunStatus, StartError,
+    Toolbox,
 };
 
 /// Why a run that was under way when the process ended is over.
@@ -140,6 +141,29 @@ impl Handle {
         self.inner.engine.send(id, command, meta).await
     }
 
+    /// Decides on a command as [`execute`](Handle::execute) would, and writes nothing. Returns the
+    /// present state.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Handle::execute): what would be refused is refused.
+    pub async fn rehearse<A: Aggregate>(
+        &self,
+        id: A::Id,
+        command: A::Command,
+    ) -> Result<Arc<A::State>, ExecuteError<A>> {
+        let _permit = self.permit()?;
+        crate::execute::rehearse(&self.inner.engine, id, command).await
+    }
+
+    /// Says who knows which chats and runs projects have: what deletes a project needs it. Only
+    /// the first is taken.
+    pub fn bind_lists(&self, lists: Arc<dyn ProjectLists>) {
+        if self.inner.engine.lists.set(lists).is_err() {
+            tracing::warn!("the lists of projects were bound before; the first stay");
+        }
+    }
+
     /// The present state; `None` if there is no such instance.
     ///
     /// # Errors
@@ -228,6 +252,13 @@ impl Handle {
         }
     }
 
+    /// After a start: goes on with deleting the chats of deleted projects.
+    pub async fn sweep(&self, chats: Vec<ChatId>) {
+        for chat in chats {
+            crate::sweep::delete(&self.inner.engine, chat).await;
+        }
+    }
+
     /// Takes no more steps, gives running turns until the deadline to reach a safe point, and
     /// stops the actors. What is under way after that is picked up at the next start.
     pub async fn shutdown(&self, deadline: Duration) {
@@ -271,6 +302,9 @@ impl Handle {
         let state = engine.state::<Branch>(branch).await?;
         let state = state.ok_or(not_found("branch", branch.branch.0))?;
         let Some(run) = state.runs.get(&message).copied() else {
+            if let Some((chat, _)) = engine.chat(branch.chat).await? {
+                chat.branch(branch.branch)?;
+            }
             if !state.queue.iter().any(|queued| queued.id == message) {
                 return Err(not_found("turn of message", message.0).into());
             }

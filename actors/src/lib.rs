@@ -25,6 +25,7 @@ mod project;
 mod replica;
 mod run;
 mod security;
+mod sweep;
 #[cfg(test)]
 mod testing;
 mod tools;
@@ -38,7 +39,7 @@ pub use branch::{
     MAX_IMPORT_MESSAGES, MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED, MessageRef, NewMessage,
     PauseReason, Turn,
 };
-pub use chat::{BranchInfo, ChatCommand, ChatFacts, ChatState, MAX_BRANCHES};
+pub use chat::{BranchInfo, ChatCommand, ChatFacts, ChatState, MAX_BRANCHES, OpenBranch};
 pub use error::{ExecuteError, LoadError, Refusal};
 pub use handle::{Handle, Options, TurnStatus, WaitError};
 pub use model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Models};
@@ -52,6 +53,7 @@ pub use security::{
     MAX_BINDINGS, MAX_GRANTS, MAX_POLICIES, MAX_RULES, NewBinding, NewGrant, NewPolicy,
     NewSecurity, SecurityCommand,
 };
+pub use sweep::{ListError, ProjectLists};
 pub use tools::{
     RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, tool_name,
 };

@@ -46,12 +46,16 @@ impl Engine {
     pub async fn wake(&self) -> Outcome {
         self.store.catch_up_fully().await?;
         let projections = Arc::clone(&self.store.projections);
-        let unfinished =
-            move || projections.unfinished().map_err(|error| Failure::failed(sentence(&error)));
-        let (branches, runs) = blocking(unfinished).await?;
+        let unfinished = move || {
+            let failed = |error| Failure::failed(sentence(&error));
+            let unswept = projections.unswept(None).map_err(failed)?;
+            Ok((projections.unfinished().map_err(failed)?, unswept))
+        };
+        let ((branches, runs), unswept) = blocking(unfinished).await?;
         let branches = branches.into_iter().map(|(chat, branch)| BranchKey { chat, branch });
         let runs = runs.into_iter().map(|(chat, run)| RunKey { chat, run });
         self.handle.wake(branches.collect(), runs.collect()).await;
+        self.handle.sweep(unswept).await;
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 mod arguments;
 mod caller;
 mod fingerprint;
+mod lists;
 mod moments;
 mod pages;
 mod result;

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
 use crate::view::{
-    ChatView, HitView, InstructionsView, MessageView, ProjectView, RunView, SettingsView,
+    ChatView, EffectView, HitView, InstructionsView, MessageView, ProjectView, RunView,
+    SettingsView,
 };
 
 /// The answer of a changing tool.
@@ -32,18 +33,24 @@ pub(crate) struct ChangeResult<D> {
     /// The place in the log that a read sees this change from.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
+    /// What a deletion would take with it; only in the answer to a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<EffectView>,
 }
 
 // What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) enum ChangeStatus {
     Applied,
+    Planned,
     Conflict,
     Refused,
 }
 
-/// A change that was made, now or before.
+/// A change that was made, now or before, or rehearsed.
 pub(crate) struct Applied<D> {
+    /// For a dry run, which wrote nothing: what it would do.
+    pub(crate) planned: Option<EffectView>,
     pub(crate) replayed: bool,
     pub(crate) phrase: String,
     pub(crate) document: D,
@@ -56,7 +63,18 @@ impl<D> Applied<D> {
     /// A change of a document without a revision.
     pub(crate) fn new(receipt: &Receipt, phrase: String, document: D) -> Applied<D> {
         let (replayed, position) = (receipt.replayed, receipt.position.0);
-        Applied { replayed, phrase, document, revision: None, position }
+        Applied { planned: None, replayed, phrase, document, revision: None, position }
+    }
+
+    /// A deletion that was rehearsed: what it would take, as of this position.
+    pub(crate) fn planned(
+        phrase: String,
+        document: D,
+        effect: EffectView,
+        position: u64,
+    ) -> Applied<D> {
+        let planned = Some(effect);
+        Applied { planned, replayed: false, phrase, document, revision: None, position }
     }
 
     /// The same of a document that is at this revision.
@@ -111,12 +129,16 @@ impl<D: Serialize> ChangeResult<D> {
         match outcome {
             Ok(applied) => {
                 let result = ChangeResult {
-                    status: ChangeStatus::Applied,
+                    status: match applied.planned {
+                        Some(_) => ChangeStatus::Planned,
+                        None => ChangeStatus::Applied,
+                    },
                     replayed: applied.replayed,
                     phrase: applied.phrase,
                     document: Some(applied.document),
                     revision: applied.revision,
                     position: Some(applied.position),
+                    effect: applied.planned,
                 };
                 (result, false)
             }
@@ -136,7 +158,8 @@ impl<D: Serialize> ChangeResult<D> {
 
     fn rejected(status: ChangeStatus, phrase: String) -> ChangeResult<D> {
         let (document, revision, position) = (None, None, None);
-        ChangeResult { status, replayed: false, phrase, document, revision, position }
+        let effect = None;
+        ChangeResult { status, replayed: false, phrase, document, revision, position, effect }
     }
 }
 

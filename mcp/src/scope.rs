@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use scripta_actors::BranchKey;
 use scripta_events::Position;
 use scripta_events::domain::{BranchId, ChatId, ProjectId};
 use scripta_projections::{
-    BranchRow, ChatRow, ProjectRow, ProjectionName, Projections, QueryError, REBUILD, WaitError,
+    BranchRow, ChatRow, ProjectRow, ProjectionName, Projections, QueryError, REBUILD, Thing,
+    WaitError,
 };
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -38,20 +40,49 @@ pub(crate) enum ScopeError {
     Broken(#[from] JoinError),
 }
 
-/// The branch of this id, which must belong to `chat` if that is given.
+/// The branch of this id, which must belong to `chat` if that is given. One that was deleted is
+/// found as well: whether a command can be carried out is the actors' to say, who know what it
+/// answered before.
 pub(crate) async fn branch(
     app: &App,
     chat: Option<ChatId>,
     id: BranchId,
-) -> Result<BranchRow, ScopeError> {
-    let found = look_up(app, move |projections| branch_in(projections, chat, id)).await;
+) -> Result<BranchKey, ScopeError> {
+    let found = look_up(app, move |projections| key_of(projections, chat, id)).await;
     match found {
         Err(ScopeError::NotFound { .. }) => {}
         found => return found,
     }
     // It may have been opened a moment ago: a read sees every acknowledged write.
     app.reached(&[ProjectionName::Chats]).await?;
-    look_up(app, move |projections| branch_in(projections, chat, id)).await
+    look_up(app, move |projections| key_of(projections, chat, id)).await
+}
+
+fn key_of(
+    projections: &Projections,
+    chat: Option<ChatId>,
+    id: BranchId,
+) -> Result<BranchKey, ScopeError> {
+    let (what, listing) = ("branch", "Chat");
+    let actual = projections.chat_of(id)?;
+    let actual = actual.ok_or(ScopeError::NotFound { what, id: id.0, listing })?;
+    belongs(what, id.0, chat, actual)?;
+    Ok(BranchKey { chat: actual, branch: id })
+}
+
+fn belongs(
+    what: &'static str,
+    id: Uuid,
+    chat: Option<ChatId>,
+    actual: ChatId,
+) -> Result<(), ScopeError> {
+    match chat.filter(|given| *given != actual) {
+        Some(given) => {
+            let (owner, given, actual) = ("chat", given.0, actual.0);
+            Err(ScopeError::Elsewhere { what, id, owner, given, actual })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Runs a lookup on a thread that may block.
@@ -69,14 +100,23 @@ pub(crate) fn branch_in(
     chat: Option<ChatId>,
     id: BranchId,
 ) -> Result<BranchRow, ScopeError> {
-    let found = projections.branch(id)?;
-    let row = found.ok_or(ScopeError::NotFound { what: "branch", id: id.0, listing: "Chat" })?;
-    match chat.map(|chat| chat.0) {
-        Some(given) if given != row.chat.0 => {
-            let (what, owner, actual) = ("branch", "chat", row.chat.0);
-            Err(ScopeError::Elsewhere { what, id: id.0, owner, given, actual })
-        }
-        _ => Ok(row),
+    let Some(row) = projections.branch(id)? else {
+        return Err(missing(projections, Thing::Branch(id), ("branch", id.0, "Chat")));
+    };
+    belongs("branch", id.0, chat, row.chat)?;
+    Ok(row)
+}
+
+/// Why a read model has no such thing: it was deleted, or never was.
+pub(crate) fn missing(
+    projections: &Projections,
+    thing: Thing,
+    (what, id, listing): (&'static str, Uuid, &'static str),
+) -> ScopeError {
+    match projections.is_gone(thing) {
+        Ok(true) => ScopeError::Gone { what, id, listing },
+        Ok(false) => ScopeError::NotFound { what, id, listing },
+        Err(error) => error.into(),
     }
 }
 
@@ -86,7 +126,8 @@ pub(crate) fn project_in(
     id: ProjectId,
 ) -> Result<ProjectRow, ScopeError> {
     let found = projections.project(id)?;
-    found.ok_or(ScopeError::NotFound { what: "project", id: id.0, listing: "Projects" })
+    let why = || missing(projections, Thing::Project(id), ("project", id.0, "Projects"));
+    found.ok_or_else(why)
 }
 
 /// The chat of this id, which must belong to `project` if that is given.
@@ -95,8 +136,9 @@ pub(crate) fn chat_in(
     project: Option<ProjectId>,
     id: ChatId,
 ) -> Result<ChatRow, ScopeError> {
-    let found = projections.chat(id)?;
-    let row = found.ok_or(ScopeError::NotFound { what: "chat", id: id.0, listing: "Chats" })?;
+    let Some(row) = projections.chat(id)? else {
+        return Err(missing(projections, Thing::Chat(id), ("chat", id.0, "Chats")));
+    };
     match project.map(|project| project.0) {
         Some(given) if given != row.project.0 => {
             let (what, owner, actual) = ("chat", "project", row.project.0);

@@ -14,6 +14,7 @@ use scripta_events::log::EventLog;
 use scripta_projections::Projections;
 use thiserror::Error;
 
+use crate::lists::Lists;
 use crate::moments::Moments;
 use crate::pages::{CursorKey, KeptLists};
 use crate::secrets::Secrets;
@@ -87,6 +88,7 @@ impl AppServer {
         secrets: Arc<dyn SecretStore>,
     ) -> Result<AppServer, NewServerError> {
         let cursors = CursorKey::random().map_err(NewServerError::Randomness)?;
+        handle.bind_lists(Arc::new(Lists::new(&projections)));
         let app = App {
             handle,
             projections,

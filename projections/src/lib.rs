@@ -6,6 +6,8 @@
 //! the truth: a projection whose folder is deleted, damaged, of another log or of another version is
 //! rebuilt from the log.
 
+#[cfg(test)]
+mod deletion_tests;
 mod error;
 mod follower;
 mod models;
@@ -23,8 +25,8 @@ pub use error::{OpenError, QueryError, REBUILD, WaitError};
 pub use moment::MomentError;
 pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
-    BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, MessageRow, PauseReason,
-    ProjectRow, RunRow, RunStatus,
+    BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, Losses, MessageRow,
+    PauseReason, ProjectRow, RunRow, RunStatus, Thing,
 };
 pub use search::{
     FRAGMENT_CONTEXT, Fragment, Hit, MAX_EXAMINED, MAX_PATTERN_CHARS, SearchError, SearchKey,

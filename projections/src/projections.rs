@@ -22,8 +22,8 @@ use crate::moment;
 use crate::search::{self, Limits, Search};
 use crate::store::Store;
 use crate::{
-    BranchRow, ChatRow, InstructionsRow, MessageRow, OpenError, ProjectRow, QueryError, RunRow,
-    SearchError, SearchKey, SearchPage, SearchQuery, WaitError,
+    BranchRow, ChatRow, InstructionsRow, Losses, MessageRow, OpenError, ProjectRow, QueryError,
+    RunRow, SearchError, SearchKey, SearchPage, SearchQuery, Thing, WaitError,
 };
 
 /// Memory that sled may keep pages in, in bytes: lists and chains are read in runs, and the
@@ -382,6 +382,54 @@ impl Projections {
     /// [`QueryError`].
     pub fn message(&self, id: MessageId) -> Result<Option<MessageRow>, QueryError> {
         self.chats.message(id)
+    }
+
+    /// Whether something was there and was deleted: then the reads of it find nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn is_gone(&self, thing: Thing) -> Result<bool, QueryError> {
+        match thing {
+            Thing::Project(id) => self.projects.is_gone(id),
+            Thing::Chat(id) => self.chats.chat_is_gone(id),
+            Thing::Branch(id) => self.chats.branch_is_gone(id),
+            Thing::Message(id) => self.chats.message_is_gone(id),
+            Thing::Run(id) => self.runs.is_gone(id),
+        }
+    }
+
+    /// The chat of a branch, also where one of them was deleted.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn chat_of(&self, branch: BranchId) -> Result<Option<ChatId>, QueryError> {
+        Ok(self.chats.row(branch)?.map(|row| row.chat))
+    }
+
+    /// What deleting a project, a chat or a branch takes with it; nothing for anything else.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn losses(&self, thing: Thing) -> Result<Losses, QueryError> {
+        match thing {
+            Thing::Project(id) => self.chats.losses_of_project(id),
+            Thing::Chat(id) => self.chats.losses_of_chat(id),
+            Thing::Branch(id) => self.chats.losses_of_branch(id),
+            Thing::Message(_) | Thing::Run(_) => Ok(Losses::default()),
+        }
+    }
+
+    /// The chats of deleted projects, or of one, that are not deleted themselves yet: what a
+    /// restart goes on with.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn unswept(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
+        self.chats.unswept(project)
     }
 
     /// Searches the messages. The page begins after `after` and has at most `limit` hits; it

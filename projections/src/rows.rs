@@ -75,6 +75,8 @@ pub struct ChatRow {
     pub messages: u64,
     /// The position of the last event of the chat's or its branches' streams.
     pub position: Position,
+    /// Whether it was deleted; such a row is not shown.
+    pub(crate) deleted: bool,
 }
 
 /// A branch of a chat.
@@ -108,6 +110,39 @@ pub struct BranchRow {
     pub last: Option<(RunId, TurnOutcome)>,
     /// The position of the last event of its stream.
     pub position: Position,
+    /// Once it was deleted: how many of its own messages, from the first, other branches keep.
+    /// Such a row is not shown.
+    pub(crate) deleted: Option<u64>,
+}
+
+/// What goes with a chat, a branch or a project that is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// How many chats.
+    pub chats: u64,
+    /// How many branches.
+    pub branches: u64,
+    /// How many messages: those that other branches keep are not among them.
+    pub messages: u64,
+    /// How many messages that wait for their turn.
+    pub queued: u64,
+    /// How many turns that are running.
+    pub running: u64,
+}
+
+/// Something that an id may stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// A project.
+    Project(ProjectId),
+    /// A chat.
+    Chat(ChatId),
+    /// A branch.
+    Branch(BranchId),
+    /// A message.
+    Message(MessageId),
+    /// A run.
+    Run(RunId),
 }
 
 /// What a branch is doing.
@@ -203,6 +238,8 @@ pub struct RunRow {
     pub started_position: Position,
     /// The position of its last event.
     pub position: Position,
+    /// Whether its chat or branch was deleted; such a row is not shown.
+    pub(crate) deleted: bool,
 }
 
 /// A tool call of a run.

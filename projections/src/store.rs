@@ -1,7 +1,7 @@
 //! Rows in a sled tree, committed in one batch with the position that they describe.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use scripta_events::{LogId, Position};
 use serde::de::DeserializeOwned;
@@ -206,6 +206,24 @@ impl Batch<'_> {
         }
     }
 
+    /// The keys that begin with `prefix`, as this batch leaves them, in order. It looks at every
+    /// change of the batch: for rare events only.
+    pub(crate) fn keys(&self, prefix: &[u8]) -> Result<BTreeSet<Vec<u8>>, QueryError> {
+        let stored = self.store.keys(prefix);
+        let mut keys: BTreeSet<Vec<u8>> =
+            stored.map(|key| Ok(key?.to_vec())).collect::<Result<_, QueryError>>()?;
+        for (key, change) in self.done.iter().chain(&self.pending) {
+            if !key.starts_with(prefix) {
+                continue;
+            }
+            match change {
+                Change::Added(_) | Change::Set(_) => drop(keys.insert(key.clone())),
+                Change::Removed => drop(keys.remove(key)),
+            }
+        }
+        Ok(keys)
+    }
+
     /// Sets the row at a key.
     pub(crate) fn put<T: Serialize + 'static>(&mut self, key: Vec<u8>, row: T) {
         self.pending.insert(key, Change::Set(Box::new(row)));
@@ -291,6 +309,8 @@ mod tests {
         batch.put(b"a".to_vec(), 3_u64);
         batch.put(b"d".to_vec(), 3_u64);
         assert_eq!(batch.get::<u64>(b"a").unwrap(), Some(3));
+        let keys: Vec<Vec<u8>> = batch.keys(b"").unwrap().into_iter().collect();
+        assert_eq!(keys, [b"a", b"c", b"d"]);
         // The event was not kept.
         commit(batch);
         assert_eq!(

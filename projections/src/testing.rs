@@ -162,6 +162,14 @@ impl History {
         branch
     }
 
+    pub(crate) fn chat_event(&self, chat: ChatId, event: impl Into<ChatEvent>) {
+        self.one(chat.stream(), event.into().encode().unwrap());
+    }
+
+    pub(crate) fn delete_project(&self, project: ProjectId) {
+        self.one(project.stream(), ProjectEvent::from(ProjectDeleted {}).encode().unwrap());
+    }
+
     pub(crate) fn branch_event(
         &self,
         chat: ChatId,

@@ -93,6 +93,10 @@ pub struct BranchFacts {
     pub ids: Ids,
     /// The chat; `None` if there is none.
     pub chat: Option<Arc<ChatState>>,
+    /// The revision of the chat's stream.
+    pub chat_revision: Revision,
+    /// Whether the chat's project was deleted.
+    pub project_deleted: bool,
     /// What a turn that starts now uses.
     pub endpoint: Option<Endpoint>,
     /// The running turn's run and its stream's revision, for a stop.
@@ -130,10 +134,18 @@ impl Aggregate for Branch {
             now: Timestamp::now(),
             ids: Ids::random(),
             chat: None,
+            chat_revision: Revision::NONE,
+            project_deleted: false,
             endpoint: None,
             run: None,
             partial: None,
         };
+        if let Some((chat, revision)) = engine.chat(key.chat).await? {
+            let project = engine.project(chat.project).await?;
+            facts.project_deleted = project.is_some_and(|project| project.deleted);
+            facts.chat_revision = revision;
+            facts.chat = Some(chat);
+        }
         match (command, state.and_then(|state| state.turn)) {
             (BranchCommand::AppendImported { .. }, _) => {}
             (BranchCommand::Stop, None) => {}
@@ -142,10 +154,7 @@ impl Aggregate for Branch {
                 facts.run = engine.fold_run(run).await?;
                 facts.partial = engine.partial(run);
             }
-            _ => {
-                facts.chat = engine.chat(key.chat).await?;
-                facts.endpoint = facts.chat.as_deref().map(|chat| engine.endpoint(chat));
-            }
+            _ => facts.endpoint = facts.chat.as_deref().map(|chat| engine.endpoint(chat)),
         }
         Ok(facts)
     }
@@ -158,13 +167,25 @@ impl Aggregate for Branch {
     ) -> Result<Decision<Branch>, Refusal> {
         let not_found = Refusal::NotFound { what: "branch", id: key.branch.0 };
         let state = state.ok_or(not_found)?;
-        match command {
+        match facts.standing(key) {
+            Ok(()) => {}
+            // An ended turn leads to nothing in a branch that was deleted meanwhile.
+            Err(_) if *command == BranchCommand::StartNext => return Ok(Decision::nothing()),
+            Err(gone) => return Err(gone),
+        }
+        let mut decision = match command {
             BranchCommand::Submit { message } => submit::decide(state, message, facts),
             BranchCommand::Stop => stop::decide(state, facts),
             BranchCommand::SkipFailed => skip_failed::decide(state, facts),
             BranchCommand::StartNext => start_next::decide(state, facts),
             BranchCommand::AppendImported { messages } => append_imported::decide(state, messages),
+        }?;
+        // Neither the branch nor its chat may be deleted before this is written.
+        if !decision.is_empty() {
+            let expected = Expectation::Exactly(facts.chat_revision);
+            decision.checks.push(Check { stream: key.chat.stream(), expected });
         }
+        Ok(decision)
     }
 
     fn evolve(
@@ -173,6 +194,18 @@ impl Aggregate for Branch {
         _at: Timestamp,
     ) -> Option<BranchState> {
         state::evolve(state, event)
+    }
+}
+
+impl BranchFacts {
+    /// Whether the branch is there, and its chat and project are.
+    fn standing(&self, key: BranchKey) -> Result<(), Refusal> {
+        let (what, id) = ("branch", key.branch.0);
+        match &self.chat {
+            None => Err(Refusal::NotFound { what: "chat", id: key.chat.0 }),
+            Some(_) if self.project_deleted => Err(Refusal::Gone { what, id }),
+            Some(chat) => chat.branch(key.branch).map(drop),
+        }
     }
 }
 
@@ -215,7 +248,6 @@ pub(crate) fn said(id: MessageId, role: Role, parts: Vec<Part>, now: Timestamp) 
 
 /// A turn that starts with a message: the branch's events, and the run that carries it out.
 pub(crate) struct NewTurn {
-    chat: ChatId,
     pub(crate) branch: Vec<BranchEvent>,
     pub(crate) run: Write,
     pub(crate) effect: Option<Effect>,
@@ -250,7 +282,6 @@ pub(crate) fn new_turn(
         events.push(RunFailed { reason: reason.clone() }.into());
     }
     NewTurn {
-        chat: chat.id,
         branch,
         run: Write::Run { key: run, expected: Expectation::NoStream, events },
         effect: endpoint.problem.is_none().then_some(Effect::Drive(run)),
@@ -263,13 +294,8 @@ impl NewTurn {
         Decision {
             events: self.branch,
             others: vec![self.run],
-            checks: vec![chat_exists(self.chat)],
+            checks: vec![],
             effects: self.effect.into_iter().collect(),
         }
     }
-}
-
-/// That the chat is there, when the commit is written.
-fn chat_exists(chat: ChatId) -> Check {
-    Check { stream: chat.stream(), expected: Expectation::Exists }
 }

@@ -2,7 +2,7 @@
 
 use scripta_events::domain::{Message, MessageQueued, Part};
 
-use super::{BranchFacts, BranchState, BranchStatus, NewMessage, chat_exists, new_turn};
+use super::{BranchFacts, BranchState, BranchStatus, NewMessage, new_turn};
 use crate::{Branch, BranchKey, Decision, Effect, Refusal};
 
 /// The longest text of a message, in bytes (inclusive): it fits four times into an event, and no
@@ -80,7 +80,6 @@ fn queue(state: &BranchState, message: Message) -> Result<Decision<Branch>, Refu
     let start = Effect::StartNext(BranchKey { chat: state.chat, branch: state.id });
     let idle = state.status() == BranchStatus::Idle;
     Ok(Decision {
-        checks: vec![chat_exists(state.chat)],
         effects: idle.then_some(start).into_iter().collect(),
         ..Decision::events(vec![MessageQueued { message }.into()])
     })

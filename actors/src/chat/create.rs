@@ -53,8 +53,13 @@ pub(super) fn open(
     facts: &ChatFacts,
 ) -> Result<Decision<Chat>, Refusal> {
     names::check("title", wanted.title, MAX_TITLE_CHARS)?;
-    if !facts.project_exists {
-        return Err(Refusal::NotFound { what: "project", id: wanted.project.0 });
+    let (what, id_of_project) = ("project", wanted.project.0);
+    match &facts.project {
+        None => return Err(Refusal::NotFound { what, id: id_of_project }),
+        Some(project) if project.deleted => {
+            return Err(Refusal::Gone { what, id: id_of_project });
+        }
+        Some(_) => {}
     }
     let made = ChatCreated {
         chat: id,

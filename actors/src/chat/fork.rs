@@ -29,6 +29,7 @@ pub(super) fn decide(
     facts: &mut ChatFacts,
 ) -> Result<Decision<Chat>, Refusal> {
     check_text(&message.text)?;
+    state.branch(place.branch)?;
     let point = find(&facts.chain, place.branch, place.from)?;
     let Some(endpoint) = &facts.endpoint else {
         return Err(Refusal::NotFound { what: "chat", id: state.id.0 });

@@ -20,6 +20,7 @@ pub(super) fn decide(
         return Ok(Decision::nothing());
     }
     check_imported(messages)?;
+    state.branch(place.branch)?;
     if facts.chain.is_empty() {
         return Err(Refusal::NotFound { what: "branch", id: place.branch.0 });
     }

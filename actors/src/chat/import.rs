@@ -20,6 +20,9 @@ pub(super) fn decide(
     facts: &ChatFacts,
 ) -> Result<Decision<Chat>, Refusal> {
     if let Some(state) = state {
+        if state.deleted {
+            return Err(Refusal::Gone { what: "chat", id: id.0 });
+        }
         return match &state.source {
             Some(source) if source == wanted.source => Ok(Decision::nothing()),
             _ => Err(Refusal::AlreadyExists { what: "chat", id: id.0 }),

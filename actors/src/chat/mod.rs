@@ -1,6 +1,8 @@
 //! Chats: a title, an endpoint, and the branches.
 
 mod create;
+mod delete;
+mod delete_branch;
 mod fork;
 mod fork_imported;
 mod import;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use scripta_events::domain::{
     BranchId, CHAT, ChatEvent, ChatId, ConnectionId, ImportSource, Message, MessageId, ProjectId,
 };
-use scripta_events::{Category, StreamId, Timestamp};
+use scripta_events::{Category, Revision, StreamId, Timestamp};
 
 pub use fork::MAX_BRANCHES;
 pub use state::{BranchInfo, ChatState};
@@ -23,7 +25,7 @@ pub use state::{BranchInfo, ChatState};
 use crate::engine::Engine;
 use crate::{
     Aggregate, BranchKey, BranchState, Chat, Decision, Endpoint, Ids, LoadError, NewMessage,
-    Refusal,
+    ProjectState, Refusal, RunState,
 };
 
 /// What a chat can be asked to do.
@@ -70,6 +72,22 @@ pub enum ChatCommand {
         /// The new title: 1 to [`MAX_TITLE_CHARS`](crate::MAX_TITLE_CHARS) characters.
         title: String,
     },
+    /// Delete it with all its branches. Turns that are running are stopped.
+    Delete {
+        /// The chat's revision as the caller knows it.
+        expected_revision: u64,
+    },
+    /// Delete one of its branches; never the first. A turn that is running is stopped.
+    DeleteBranch {
+        /// The branch.
+        branch: BranchId,
+        /// Whether branches that fork from it keep what they share; without it they are in the way.
+        keep_forks: bool,
+        /// The chat's revision as the caller knows it.
+        expected_revision: u64,
+    },
+    /// Delete it because its project was deleted.
+    Sweep,
     /// Open a branch from a message, with a message that starts its first turn.
     Fork {
         /// The branch whose history is shared.
@@ -115,12 +133,25 @@ pub struct ChatFacts {
     pub now: Timestamp,
     /// Ids for what is made.
     pub ids: Ids,
-    /// Whether the command's project is there.
-    pub project_exists: bool,
+    /// The project that the command names, or the chat's own; `None` if there is none.
+    pub project: Option<Arc<ProjectState>>,
+    /// For a deletion: the branches that go.
+    pub open: Vec<OpenBranch>,
     /// For a fork: the branch to fork from, its parent, and so on to the root.
     pub chain: Vec<Arc<BranchState>>,
     /// What a turn that starts now uses.
     pub endpoint: Option<Endpoint>,
+}
+
+/// A branch as it is now, with its turn's run.
+#[derive(Clone, Debug)]
+pub struct OpenBranch {
+    /// The branch.
+    pub state: Arc<BranchState>,
+    /// Its stream's revision.
+    pub revision: Revision,
+    /// The running turn's run, and its stream's revision.
+    pub run: Option<(Arc<RunState>, Revision)>,
 }
 
 impl Aggregate for Chat {
@@ -145,13 +176,15 @@ impl Aggregate for Chat {
         match command {
             ChatCommand::Rename { expected_revision, .. }
             | ChatCommand::Pin { expected_revision, .. }
-            | ChatCommand::SetEndpoint { expected_revision, .. } => Some(*expected_revision),
+            | ChatCommand::SetEndpoint { expected_revision, .. }
+            | ChatCommand::Delete { expected_revision }
+            | ChatCommand::DeleteBranch { expected_revision, .. } => Some(*expected_revision),
             _ => None,
         }
     }
 
     fn document_revision(state: &ChatState, _command: &ChatCommand) -> Option<u64> {
-        Some(state.revision)
+        (!state.deleted).then_some(state.revision)
     }
 
     async fn gather(
@@ -163,24 +196,40 @@ impl Aggregate for Chat {
         let mut facts = ChatFacts {
             now: Timestamp::now(),
             ids: Ids::random(),
-            project_exists: false,
+            project: None,
+            open: vec![],
             chain: vec![],
             endpoint: state.map(|state| engine.endpoint(state)),
         };
-        match command {
-            ChatCommand::Create { project, connection, model, .. } => {
-                facts.project_exists = engine.project(*project).await?.is_some();
-                facts.endpoint = Some(engine.endpoint_of(connection.as_ref(), model.as_deref()));
+        let project = match command {
+            ChatCommand::Create { project, .. } | ChatCommand::Import { project, .. } => {
+                Some(*project)
             }
-            ChatCommand::Import { project, .. } => {
-                facts.project_exists = engine.project(*project).await?.is_some();
+            _ => state.map(|state| state.project),
+        };
+        if let Some(project) = project {
+            facts.project = engine.project(project).await?;
+        }
+        match command {
+            ChatCommand::Create { connection, model, .. } => {
+                facts.endpoint = Some(engine.endpoint_of(connection.as_ref(), model.as_deref()));
             }
             ChatCommand::SetEndpoint { connection, model, .. } => {
                 facts.endpoint = Some(engine.endpoint_of(Some(connection), model.as_deref()));
             }
-            ChatCommand::Rename { .. }
+            ChatCommand::Import { .. }
+            | ChatCommand::Rename { .. }
             | ChatCommand::Pin { .. }
             | ChatCommand::RenameBranch { .. } => {}
+            ChatCommand::Delete { .. } | ChatCommand::Sweep => {
+                for (branch, _) in state.iter().flat_map(|state| state.living()) {
+                    facts.open.extend(engine.fold_branch(BranchKey { chat: id, branch }).await?);
+                }
+            }
+            ChatCommand::DeleteBranch { branch, .. } => {
+                let key = BranchKey { chat: id, branch: *branch };
+                facts.open.extend(engine.fold_branch(key).await?);
+            }
             ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } => {
                 facts.chain = engine.chain(BranchKey { chat: id, branch: *branch }).await?;
             }
@@ -194,7 +243,14 @@ impl Aggregate for Chat {
         command: &ChatCommand,
         facts: &mut ChatFacts,
     ) -> Result<Decision<Chat>, Refusal> {
-        let existing = || state.ok_or(Refusal::NotFound { what: "chat", id: id.0 });
+        let project_is_deleted = facts.project.as_ref().is_some_and(|project| project.deleted);
+        let existing = || match state {
+            None => Err(Refusal::NotFound { what: "chat", id: id.0 }),
+            Some(state) if state.deleted || project_is_deleted => {
+                Err(Refusal::Gone { what: "chat", id: id.0 })
+            }
+            Some(state) => Ok(state),
+        };
         match command {
             ChatCommand::Create { project, title, connection, model } => {
                 let wanted = create::Wanted { project: *project, title, connection, model };
@@ -208,6 +264,14 @@ impl Aggregate for Chat {
             ChatCommand::RenameBranch { branch, title } => {
                 rename_branch::decide(existing()?, *branch, title)
             }
+            ChatCommand::Delete { .. } => delete::decide(existing()?, facts),
+            ChatCommand::DeleteBranch { branch, keep_forks, .. } => {
+                delete_branch::decide(existing()?, *branch, *keep_forks, facts)
+            }
+            ChatCommand::Sweep => match state {
+                Some(state) if !state.deleted => delete::decide(state, facts),
+                _ => Ok(Decision::nothing()),
+            },
             ChatCommand::Fork { branch, from, title, message } => {
                 let place = fork::Place { branch: *branch, from: *from, title };
                 fork::decide(existing()?, place, message, facts)

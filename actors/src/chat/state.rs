@@ -33,6 +33,8 @@ pub struct ChatState {
     pub branches: BTreeMap<BranchId, BranchInfo>,
     /// Where it was imported from.
     pub source: Option<ImportSource>,
+    /// Whether it was deleted.
+    pub deleted: bool,
 }
 
 /// What a chat knows of one of its branches.
@@ -44,6 +46,8 @@ pub struct BranchInfo {
     pub after: Option<MessageId>,
     /// Its title.
     pub title: Option<String>,
+    /// Whether it was deleted; others may still share its messages.
+    pub deleted: bool,
 }
 
 impl ChatState {
@@ -51,9 +55,38 @@ impl ChatState {
     ///
     /// # Errors
     ///
-    /// [`Refusal::NotFound`], if it has no such branch.
-    pub(crate) fn branch(&self, branch: BranchId) -> Result<&BranchInfo, Refusal> {
-        self.branches.get(&branch).ok_or(Refusal::NotFound { what: "branch", id: branch.0 })
+    /// [`Refusal::NotFound`], if it never had such a branch; [`Refusal::Gone`], if the branch or the
+    /// chat was deleted.
+    pub fn branch(&self, branch: BranchId) -> Result<&BranchInfo, Refusal> {
+        let (what, id) = ("branch", branch.0);
+        let info = self.branches.get(&branch).ok_or(Refusal::NotFound { what, id })?;
+        if self.deleted || info.deleted {
+            return Err(Refusal::Gone { what, id });
+        }
+        Ok(info)
+    }
+
+    /// The branches that are there.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (BranchId, &BranchInfo)> {
+        self.branches.iter().filter(|(_, info)| !info.deleted).map(|(id, info)| (*id, info))
+    }
+
+    /// The branches that are there and fork from what this one wrote itself, also by way of
+    /// branches that were deleted.
+    pub(crate) fn forks_of(&self, branch: BranchId) -> Vec<(BranchId, &BranchInfo)> {
+        self.living().filter(|(_, info)| self.rests_on(info, branch)).collect()
+    }
+
+    fn rests_on(&self, info: &BranchInfo, branch: BranchId) -> bool {
+        let mut link = Some(info);
+        // A parent is opened before its forks, so this ends.
+        while let Some((parent, _)) = link.and_then(|link| link.parent.zip(link.after)) {
+            if parent == branch {
+                return true;
+            }
+            link = self.branches.get(&parent).filter(|info| info.deleted);
+        }
+        false
     }
 }
 
@@ -75,6 +108,7 @@ pub(super) fn evolve(
                 created_at: at,
                 branches: BTreeMap::from([(made.chat.first_branch(), BranchInfo::default())]),
                 source: made.source.clone(),
+                deleted: false,
             });
         }
         (state, _) => state?,
@@ -90,6 +124,7 @@ pub(super) fn evolve(
                 parent: Some(forked.parent),
                 after: forked.after,
                 title: forked.title.clone(),
+                deleted: false,
             };
             state.branches.insert(forked.branch, info);
         }
@@ -107,6 +142,12 @@ pub(super) fn evolve(
                 info.title = Some(renamed.title.clone());
             }
         }
+        ChatEvent::BranchDeleted(deleted) => {
+            if let Some(info) = state.branches.get_mut(&deleted.branch) {
+                info.deleted = true;
+            }
+        }
+        ChatEvent::ChatDeleted(_) => state.deleted = true,
     }
     Some(state)
 }

@@ -64,7 +64,7 @@ mod tests {
     ) -> Result<Decision<Project>, Refusal> {
         let directories = dirs.iter().map(|dir| (*dir).to_owned()).collect();
         let command = ProjectCommand::Create { name: name.to_owned(), directories };
-        Project::decide(ProjectId::random(), state, &command, &mut ProjectFacts)
+        Project::decide(ProjectId::random(), state, &command, &mut ProjectFacts::default())
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Projects.
 
 mod create;
+mod delete;
 mod replace_instructions;
 mod state;
 
@@ -14,7 +15,7 @@ pub use replace_instructions::MAX_INSTRUCTIONS_BYTES;
 pub use state::{Instructions, ProjectState};
 
 use crate::engine::Engine;
-use crate::{Aggregate, Decision, LoadError, Project, Refusal};
+use crate::{Aggregate, Decision, LoadError, Project, Refusal, RunKey};
 
 /// What a project can be asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,13 @@ pub enum ProjectCommand {
         /// Its directories: absolute paths, at most [`MAX_DIRECTORIES`].
         directories: Vec<String>,
     },
+    /// Delete it with its chats and all that belongs to it.
+    Delete {
+        /// Whether running turns are stopped; without it they are in the way.
+        stop_runs: bool,
+        /// The project's revision as the caller knows it.
+        expected_revision: u64,
+    },
     /// Replace its instructions as a whole.
     ReplaceInstructions {
         /// The new text: at most [`MAX_INSTRUCTIONS_BYTES`]; empty for none.
@@ -35,9 +43,12 @@ pub enum ProjectCommand {
     },
 }
 
-/// A project needs nothing but its own state.
-#[derive(Clone, Copy, Debug)]
-pub struct ProjectFacts;
+/// What a project's decision needs.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectFacts {
+    /// For a deletion: the runs that are under way in it.
+    pub running: Vec<RunKey>,
+}
 
 impl Aggregate for Project {
     type Id = ProjectId;
@@ -60,38 +71,51 @@ impl Aggregate for Project {
     fn expected(command: &ProjectCommand) -> Option<u64> {
         match command {
             ProjectCommand::Create { .. } => None,
-            ProjectCommand::ReplaceInstructions { expected_revision, .. } => {
-                Some(*expected_revision)
-            }
+            ProjectCommand::ReplaceInstructions { expected_revision, .. }
+            | ProjectCommand::Delete { expected_revision, .. } => Some(*expected_revision),
         }
     }
 
     fn document_revision(state: &ProjectState, command: &ProjectCommand) -> Option<u64> {
+        if state.deleted {
+            return None;
+        }
         match command {
-            ProjectCommand::Create { .. } => Some(state.revision),
+            ProjectCommand::Create { .. } | ProjectCommand::Delete { .. } => Some(state.revision),
             ProjectCommand::ReplaceInstructions { .. } => Some(state.instructions.revision),
         }
     }
 
     async fn gather(
-        _engine: &Arc<Engine>,
-        _id: ProjectId,
+        engine: &Arc<Engine>,
+        id: ProjectId,
         _state: Option<&ProjectState>,
-        _command: &ProjectCommand,
+        command: &ProjectCommand,
     ) -> Result<ProjectFacts, LoadError> {
-        Ok(ProjectFacts)
+        let mut facts = ProjectFacts::default();
+        if matches!(command, ProjectCommand::Delete { stop_runs: false, .. }) {
+            facts.running = engine.running_in(id).await?;
+        }
+        Ok(facts)
     }
 
     fn decide(
         id: ProjectId,
         state: Option<&ProjectState>,
         command: &ProjectCommand,
-        _facts: &mut ProjectFacts,
+        facts: &mut ProjectFacts,
     ) -> Result<Decision<Project>, Refusal> {
-        let existing = || state.ok_or(Refusal::NotFound { what: "project", id: id.0 });
+        let existing = || match state {
+            None => Err(Refusal::NotFound { what: "project", id: id.0 }),
+            Some(state) if state.deleted => Err(Refusal::Gone { what: "project", id: id.0 }),
+            Some(state) => Ok(state),
+        };
         match command {
             ProjectCommand::Create { name, directories } => {
                 create::decide(id, state, name, directories)
+            }
+            ProjectCommand::Delete { stop_runs, .. } => {
+                delete::decide(existing()?, *stop_runs, facts)
             }
             ProjectCommand::ReplaceInstructions { text, .. } => {
                 replace_instructions::decide(existing()?, text)

@@ -34,7 +34,8 @@ mod tests {
     fn replace(state: &mut ProjectState, text: &str) -> Result<usize, Refusal> {
         let command =
             ProjectCommand::ReplaceInstructions { text: text.to_owned(), expected_revision: 0 };
-        let decision = Project::decide(state.id, Some(state), &command, &mut ProjectFacts)?;
+        let decision =
+            Project::decide(state.id, Some(state), &command, &mut ProjectFacts::default())?;
         for event in &decision.events {
             *state = Project::evolve(Some(state.clone()), event, Timestamp(9)).unwrap();
         }
@@ -64,7 +65,7 @@ mod tests {
         let id = ProjectId::random();
         let command =
             ProjectCommand::ReplaceInstructions { text: String::new(), expected_revision: 0 };
-        let refused = Project::decide(id, None, &command, &mut ProjectFacts);
+        let refused = Project::decide(id, None, &command, &mut ProjectFacts::default());
         assert_eq!(refused.err(), Some(Refusal::NotFound { what: "project", id: id.0 }));
     }
 }

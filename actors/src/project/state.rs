@@ -19,6 +19,8 @@ pub struct ProjectState {
     pub created_at: Timestamp,
     /// What every model is told in it.
     pub instructions: Instructions,
+    /// Whether it was deleted, and everything in it with it.
+    pub deleted: bool,
 }
 
 /// The instructions of a project: a document of its own.
@@ -46,12 +48,14 @@ pub(super) fn evolve(
                 revision: 1,
                 created_at: at,
                 instructions: Instructions::default(),
+                deleted: false,
             });
         }
         (state, _) => state?,
     };
     match event {
         ProjectEvent::ProjectCreated(_) => {}
+        ProjectEvent::ProjectDeleted(_) => state.deleted = true,
         ProjectEvent::InstructionsReplaced(replaced) => {
             let revision = state.instructions.revision + 1;
             let text = replaced.text.clone();

@@ -2,22 +2,23 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod deciders;
+mod deletion;
 mod machine;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scripta_events::domain::{
-    BranchEvent, BranchId, ChatId, ConnectionId, MessageId, ProjectId, RunEvent, Sender,
+    BranchEvent, BranchId, ChatId, ConnectionId, MessageId, ProjectCreated, ProjectId, RunEvent,
+    Sender,
 };
-use scripta_events::log::Expectation;
 use scripta_events::{Revision, Timestamp};
 use uuid::Uuid;
 
 use crate::{
     Aggregate, Branch, BranchCommand, BranchFacts, BranchKey, BranchState, Chat, ChatCommand,
-    ChatFacts, ChatState, Decision, Effect, Endpoint, Ids, NewMessage, Partial, Refusal, Run,
-    RunCommand, RunFacts, RunKey, RunState, Write,
+    ChatFacts, ChatState, Decision, Effect, Endpoint, Ids, NewMessage, OpenBranch, Partial,
+    Project, ProjectState, Refusal, Run, RunCommand, RunFacts, RunKey, RunState, Write,
 };
 
 /// A chat with its branches and runs, folded from what was decided.
@@ -29,7 +30,19 @@ pub(crate) struct Given {
     pub(crate) effects: Vec<Effect>,
     pub(crate) partial: Option<Partial>,
     pub(crate) problem: Option<String>,
+    /// The chat's project, where it matters.
+    pub(crate) project: Option<ProjectState>,
     count: u128,
+}
+
+/// A project like any other.
+pub(crate) fn project() -> ProjectState {
+    let made = ProjectCreated {
+        project: ProjectId(Uuid::from_u128(1)),
+        name: "Project".to_owned(),
+        directories: vec![],
+    };
+    Project::evolve(None, &made.into(), Timestamp(1)).unwrap()
 }
 
 impl Given {
@@ -107,7 +120,21 @@ impl Given {
         }
         let endpoint = self.endpoint();
         let (now, ids) = (Timestamp(5), self.ids());
-        let mut facts = ChatFacts { now, ids, project_exists: true, chain, endpoint };
+        let open = self.branches.values().map(|state| OpenBranch {
+            state: Arc::new(state.clone()),
+            revision: Revision(1),
+            run: state
+                .turn
+                .and_then(|turn| self.runs.get(&turn.run))
+                .map(|(run, revision)| (Arc::new(run.clone()), Revision(*revision))),
+        });
+        let wanted = |open: &OpenBranch| match &command {
+            ChatCommand::DeleteBranch { branch, .. } => open.state.id == *branch,
+            _ => true,
+        };
+        let open = open.filter(wanted).collect();
+        let project = Some(Arc::new(self.project.clone().unwrap_or_else(project)));
+        let mut facts = ChatFacts { now, ids, project, open, chain, endpoint };
         let decision = Chat::decide(self.chat_id(), self.chat.as_ref(), &command, &mut facts)?;
         for event in &decision.events {
             self.chat = Chat::evolve(self.chat.take(), event, now);
@@ -124,6 +151,8 @@ impl Given {
             now: Timestamp(6),
             ids: self.ids(),
             chat: self.chat.clone().map(Arc::new),
+            chat_revision: Revision(1),
+            project_deleted: self.project.as_ref().is_some_and(|project| project.deleted),
             endpoint: self.endpoint(),
             run: run.map(|(state, revision)| (Arc::new(state), Revision(revision))),
             partial: self.partial.clone(),
@@ -169,7 +198,7 @@ impl Given {
             }
         }
         for check in decision.checks {
-            assert_eq!(check.expected, Expectation::Exists);
+            assert!(check.expected.holds(Revision(1)), "{check:?}");
         }
         self.effects.extend(decision.effects);
         count

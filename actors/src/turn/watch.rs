@@ -5,6 +5,8 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use tokio::sync::watch;
 
+use scripta_events::domain::ChatId;
+
 use crate::BranchKey;
 
 /// The branches that somebody watches.
@@ -24,6 +26,13 @@ impl Watchers {
     pub(crate) fn watch(&self, branch: BranchKey) -> Watcher {
         let sender = self.branches.entry(branch).or_insert_with(|| watch::Sender::new(()));
         Watcher { watchers: self.clone(), branch, moves: sender.subscribe() }
+    }
+
+    /// Wakes whoever watches a branch of the chat.
+    pub(crate) fn wake_all(&self, chat: ChatId) {
+        for entry in self.branches.iter().filter(|entry| entry.key().chat == chat) {
+            entry.value().send_replace(());
+        }
     }
 
     pub(crate) fn wake(&self, branch: BranchKey) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod commands;
+mod deletion;
 mod passivation;
 mod turns;
 mod world;

@@ -77,6 +77,17 @@ pub struct BranchRenamed {
     pub title: String,
 }
 
+/// A branch of the chat was deleted. What it shared with branches that are there stays theirs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BranchDeleted {
+    /// Which.
+    pub branch: BranchId,
+}
+
+/// The chat was deleted, with all its branches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatDeleted {}
+
 impl Payload for ChatCreated {
     const VERSION: u8 = 1;
 }
@@ -93,6 +104,12 @@ impl Payload for ChatEndpointSet {
     const VERSION: u8 = 1;
 }
 impl Payload for BranchRenamed {
+    const VERSION: u8 = 1;
+}
+impl Payload for BranchDeleted {
+    const VERSION: u8 = 1;
+}
+impl Payload for ChatDeleted {
     const VERSION: u8 = 1;
 }
 
@@ -112,5 +129,9 @@ crate::events! {
         0x0305 => ChatEndpointSet,
         /// One of its branches got another title.
         0x0306 => BranchRenamed,
+        /// One of its branches was deleted.
+        0x0307 => BranchDeleted,
+        /// It was deleted.
+        0x0308 => ChatDeleted,
     }
 }

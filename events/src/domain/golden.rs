@@ -94,6 +94,8 @@ fn chats() -> Vec<ChatEvent> {
         ChatPinned { pinned: true }.into(),
         ChatEndpointSet { connection: ConnectionId("c".to_owned()), model: None }.into(),
         BranchRenamed { branch: BranchId(id(3)), title: "G".to_owned() }.into(),
+        BranchDeleted { branch: BranchId(id(3)) }.into(),
+        ChatDeleted {}.into(),
     ]
 }
 

@@ -33,8 +33,8 @@ pub use branch::{
     TurnStarted,
 };
 pub use chat::{
-    BranchForked, BranchRenamed, ChatCreated, ChatEndpointSet, ChatEvent, ChatPinned, ChatRenamed,
-    ImportSource,
+    BranchDeleted, BranchForked, BranchRenamed, ChatCreated, ChatDeleted, ChatEndpointSet,
+    ChatEvent, ChatPinned, ChatRenamed, ImportSource,
 };
 pub use documents::{ConnectionDocument, Document, WorkspaceDocuments};
 pub use ids::{
@@ -45,7 +45,7 @@ pub use message::{
     Intent, Message, MessageStatus, Part, Reference, Role, Sender, ToolCall, ToolResult, Usage,
 };
 pub use meta::{Actor, Meta};
-pub use project::{InstructionsReplaced, ProjectCreated, ProjectEvent};
+pub use project::{InstructionsReplaced, ProjectCreated, ProjectDeleted, ProjectEvent};
 pub use run::{
     ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunStarted, RunStopped,
     ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,

@@ -23,6 +23,14 @@ pub struct InstructionsReplaced {
     pub text: String,
 }
 
+/// The project was deleted. Its chats are as good as deleted from here on; the events that say so
+/// of each follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectDeleted {}
+
+impl Payload for ProjectDeleted {
+    const VERSION: u8 = 1;
+}
 impl Payload for ProjectCreated {
     const VERSION: u8 = 1;
 }
@@ -38,5 +46,7 @@ crate::events! {
         0x0201 => ProjectCreated,
         /// Its instructions were replaced.
         0x0202 => InstructionsReplaced,
+        /// It was deleted.
+        0x020f => ProjectDeleted,
     }
 }

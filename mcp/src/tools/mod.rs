@@ -16,15 +16,17 @@ use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use scripta_actors::CommandMeta;
 use scripta_events::OperationId;
+use scripta_projections::{ProjectionName, Projections, Thing};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{ArgumentError, InputSchema, Shape, input_schema, output_schema, repair};
 use crate::fingerprint::fingerprint;
 use crate::result::{self, ChangeResult, PageResult};
+use crate::scope::{self, ScopeError};
 use crate::server::App;
 use crate::tools::security::SecurityDocumentView;
-use crate::view::{ChatView, Id, InstructionsView, ProjectView, TurnView};
+use crate::view::{ChatView, EffectView, Id, InstructionsView, ProjectView, TurnView};
 use crate::{Caller, Role};
 
 /// Arguments that every operation of a changing tool takes.
@@ -81,7 +83,7 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         ),
         Definition::new::<chats::ChatsArguments, ChangeResult<ChatView>>(
             Kind::Chats,
-            ("app_chats", "Make and change chats", chats::DESCRIPTION),
+            ("app_chats", "Make, change and delete chats", chats::DESCRIPTION),
             // A new title takes the place of the old one.
             annotations(false, true, false, false),
         ),
@@ -92,8 +94,8 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         ),
         Definition::new::<projects::ProjectsArguments, ChangeResult<ProjectView>>(
             Kind::Projects,
-            ("app_projects", "Make projects", projects::DESCRIPTION),
-            annotations(false, false, false, false),
+            ("app_projects", "Make and delete projects", projects::DESCRIPTION),
+            annotations(false, true, false, false),
         ),
         Definition::new::<security::SecurityArguments, ChangeResult<SecurityDocumentView>>(
             Kind::Security,
@@ -178,13 +180,37 @@ impl Call<'_> {
         if self.arguments.get("dryRun") == Some(&Value::Bool(true)) {
             return Err(ArgumentError::NoDryRun { operation: shape.operation });
         }
+        Ok(self.meta(operation))
+    }
+
+    /// The same for an operation that destroys: it is rehearsed unless the caller says that it is
+    /// not. `None` for a rehearsal.
+    pub(crate) fn deletion(
+        &self,
+        shape: &Shape,
+        operation: Option<Id>,
+    ) -> Result<Option<CommandMeta>, ArgumentError> {
+        shape.check(&self.arguments)?;
+        let for_real = self.arguments.get("dryRun") == Some(&Value::Bool(false));
+        Ok(for_real.then(|| self.meta(operation)))
+    }
+
+    fn meta(&self, operation: Option<Id>) -> CommandMeta {
         let operation = operation.map(|id| OperationId(id.0));
-        Ok(CommandMeta {
+        CommandMeta {
             operation,
             fingerprint: fingerprint(self.caller.id(), self.tool, &self.arguments),
             actor: self.caller.actor().clone(),
             correlation: operation.map(|operation| operation.0),
-        })
+        }
+    }
+
+    /// What a deletion would take, as of a position that is told.
+    pub(crate) async fn effect(&self, thing: Thing) -> Result<(EffectView, u64), ScopeError> {
+        let position = self.app.reached(&[ProjectionName::Chats]).await?;
+        let look = move |projections: &Projections| Ok(projections.losses(thing)?);
+        let losses = scope::look_up::<_, ScopeError>(self.app, look).await?;
+        Ok((losses.into(), position.0))
     }
 }
 

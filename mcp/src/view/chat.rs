@@ -43,6 +43,9 @@ pub(crate) struct ChatView {
     /// The branch that an operation was about; only in its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<BranchNameView>,
+    /// True once it was deleted; only in the answer to that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
     /// Where it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported_from: Option<SourceView>,
@@ -70,6 +73,9 @@ pub(crate) struct BranchNameView {
     /// The last message it shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     after_message_id: Option<Id>,
+    /// True once it was deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
 }
 
 /// A branch of a chat.
@@ -128,6 +134,7 @@ impl From<&ChatState> for ChatView {
             branch_count: None,
             branches: None,
             branch: None,
+            deleted: state.deleted,
             imported_from: None,
         }
     }
@@ -151,6 +158,7 @@ impl From<ChatRow> for ChatView {
             branch_count: Some(row.branches),
             branches: None,
             branch: None,
+            deleted: false,
             imported_from: source,
         }
     }
@@ -171,6 +179,7 @@ impl ChatView {
             title: info.title.clone(),
             parent_branch_id: info.parent.map(|parent| Id(parent.0)),
             after_message_id: info.after.map(|message| Id(message.0)),
+            deleted: info.deleted,
         });
         ChatView { branch, ..self }
     }

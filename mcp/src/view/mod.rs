@@ -1,6 +1,7 @@
 //! What callers see: the JSON contract, apart from the domain's own types.
 
 mod chat;
+mod effect;
 mod hit;
 mod instructions;
 mod message;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 pub(crate) use chat::ChatView;
+pub(crate) use effect::EffectView;
 pub(crate) use hit::HitView;
 pub(crate) use instructions::InstructionsView;
 pub(crate) use message::{IntentView, MessagePlace, MessageView, RoleView};

@@ -23,6 +23,9 @@ pub(crate) struct ProjectView {
     /// The newest activity of its chats.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_activity_at: Option<Time>,
+    /// True once it was deleted; only in the answer to that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
 }
 
 impl From<&ProjectState> for ProjectView {
@@ -35,6 +38,7 @@ impl From<&ProjectState> for ProjectView {
             created_at: state.created_at.into(),
             chats: None,
             last_activity_at: None,
+            deleted: state.deleted,
         }
     }
 }
@@ -49,6 +53,7 @@ impl From<ProjectRow> for ProjectView {
             created_at: row.created_at.into(),
             chats: Some(row.chats),
             last_activity_at: Some(row.last_activity.into()),
+            deleted: false,
         }
     }
 }

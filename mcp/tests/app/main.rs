@@ -5,6 +5,7 @@ mod as_of;
 mod chats;
 mod contract;
 mod conversation;
+mod deletion;
 mod hostile;
 mod instructions;
 mod pages;

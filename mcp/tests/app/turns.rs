@@ -34,7 +34,7 @@ impl Models for Held {
     }
 }
 
-async fn held() -> (World, watch::Sender<bool>, String) {
+pub async fn held() -> (World, watch::Sender<bool>, String) {
     let (let_go, is_let_go) = watch::channel(false);
     let world = world_with(Arc::new(Held(is_let_go))).await;
     let project = world.project("Work").await;

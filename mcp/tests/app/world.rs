@@ -144,6 +144,12 @@ impl World {
         self.ok("app_runs", arguments).await
     }
 
+    pub async fn submit_to(&self, branch: &str, text: &str) -> Value {
+        let arguments =
+            json!({ "operation": "Submit", "branchId": branch, "text": text, "wait": true });
+        self.ok("app_runs", arguments).await
+    }
+
     pub async fn read(&self, arguments: Value) -> Value {
         self.ok("app_read", arguments).await
     }

@@ -1,13 +1,15 @@
 //! The read model of chats, with their branches and messages: in one tree, since they are read
 //! together and one event changes several of them.
 
+mod delete;
+mod gone;
 mod read;
 
 pub(crate) use read::Chats;
 use scripta_events::codec;
 use scripta_events::domain::{
     BRANCH, BranchEvent, BranchId, BranchOpened, CHAT, ChatCreated, ChatEvent, ChatId, ForkPoint,
-    Message, MessageId, ProjectId, RunId, TurnOutcome,
+    Message, MessageId, PROJECT, ProjectId, RunId, TurnOutcome,
 };
 use scripta_events::log::Recorded;
 use scripta_events::{Position, Timestamp};
@@ -76,6 +78,17 @@ fn total_key(project: ProjectId) -> Vec<u8> {
     Key::of(b't').id(project.0).done()
 }
 
+/// `x` project -> nothing: it was deleted.
+fn gone_key(project: ProjectId) -> Vec<u8> {
+    Key::of(b'x').id(project.0).done()
+}
+
+/// `s` project, chat -> nothing: chats of a deleted project that have no event yet that deletes
+/// them.
+fn unswept_key(project: ProjectId, chat: ChatId) -> Vec<u8> {
+    Key::of(b's').id(project.0).id(chat.0).done()
+}
+
 /// Where a message is kept.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
@@ -88,12 +101,13 @@ pub(crate) struct ChatModel;
 
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
             CHAT => apply_chat(batch, event),
             BRANCH => apply_branch(batch, event),
+            PROJECT => delete::project(batch, event),
             _ => Ok(()),
         }
     }
@@ -123,6 +137,8 @@ fn apply_chat(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError>
             batch.put(branch_key(row.id), row);
             change_chat(batch, event, event.stream.id, |_| {})
         }
+        ChatEvent::BranchDeleted(deleted) => delete::branch(batch, event, deleted.branch),
+        ChatEvent::ChatDeleted(_) => delete::chat(batch, event),
     }
 }
 
@@ -153,12 +169,18 @@ fn create_chat(
         running: 0,
         messages: 0,
         position: event.position,
+        deleted: batch.get::<()>(&gone_key(created.project))?.is_some(),
     };
-    for key in listing_keys(&row) {
-        batch.add(key, ());
+    if row.deleted {
+        // Its project was deleted while it was being made.
+        batch.put(unswept_key(row.project, row.id), ());
+    } else {
+        for key in listing_keys(&row) {
+            batch.add(key, ());
+        }
+        let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
+        batch.put(total_key(row.project), total.saturating_add(1));
     }
-    let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
-    batch.put(total_key(row.project), total.saturating_add(1));
     open_branch(batch, event, new_branch(event, row.id.first_branch(), row.id, row.project));
     batch.put(chat_key(row.id), row);
     Ok(())
@@ -246,6 +268,7 @@ fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) 
         turn: None,
         last: None,
         position: event.position,
+        deleted: None,
     }
 }
 
@@ -265,6 +288,10 @@ fn change_chat(
     let Some(mut row) = batch.get::<ChatRow>(&chat_key(id))? else {
         return Err(inconsistent(event, format!("chat {id} was never made")));
     };
+    if row.deleted {
+        // What ends its turns in the same commit; nobody sees it.
+        return Ok(());
+    }
     let before = (row.pinned, row.last_activity);
     let keys = listing_keys(&row);
     change(&mut row);
@@ -319,6 +346,9 @@ impl Change<'_> {
         batch.put(message_key, stored);
         let row = &mut self.row;
         row.last_activity = moved(row.own == 1, row.last_activity, time);
+        if row.deleted.is_some() {
+            return self.finish(batch, |_| {});
+        }
         self.finish(batch, |chat| {
             chat.messages = chat.messages.saturating_add(1);
             chat.last_activity = moved(chat.messages == 1, chat.last_activity, time);

@@ -6,8 +6,8 @@ use scripta_events::domain::{
 };
 use scripta_events::log::Recorded;
 
-use super::Model;
 use super::keys::{Key, last_id};
+use super::{Model, inconsistent};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
 use crate::{InstructionsRow, ProjectRow, QueryError};
@@ -27,12 +27,17 @@ fn instructions_key(id: ProjectId) -> Vec<u8> {
     Key::of(b'i').id(id.0).done()
 }
 
+/// `x` project -> nothing: it was deleted.
+fn gone_key(id: ProjectId) -> Vec<u8> {
+    Key::of(b'x').id(id.0).done()
+}
+
 /// What events make of projects.
 pub(crate) struct ProjectModel;
 
 impl Model for ProjectModel {
     const NAME: &'static str = "projects";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         if event.stream.category != PROJECT {
@@ -46,6 +51,7 @@ impl Model for ProjectModel {
             ProjectEvent::InstructionsReplaced(replaced) => {
                 replace_instructions(batch, event, replaced)
             }
+            ProjectEvent::ProjectDeleted(_) => delete(batch, event),
         }
     }
 }
@@ -64,6 +70,18 @@ fn create(batch: &mut Batch<'_>, event: &Recorded, created: ProjectCreated) {
     };
     batch.add(name_key(&row.name, id), ());
     batch.put(row_key(id), row);
+}
+
+/// Leaves nothing of it but that it was there.
+fn delete(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+    let id = ProjectId(event.stream.id);
+    let row = batch.get::<ProjectRow>(&row_key(id))?;
+    let row = row.ok_or_else(|| inconsistent(event, format!("project {id} was never made")))?;
+    batch.remove(name_key(&row.name, id));
+    batch.remove(row_key(id));
+    batch.remove(instructions_key(id));
+    batch.put(gone_key(id), ());
+    Ok(())
 }
 
 fn replace_instructions(
@@ -93,6 +111,11 @@ impl Projects {
     /// The row, without what its chats tell.
     pub(crate) fn get(&self, id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
         self.0.get(&row_key(id))
+    }
+
+    /// Whether it was there and was deleted.
+    pub(crate) fn is_gone(&self, id: ProjectId) -> Result<bool, QueryError> {
+        Ok(self.0.get::<()>(&gone_key(id))?.is_some())
     }
 
     pub(crate) fn instructions(

@@ -2,7 +2,8 @@
 
 use scripta_events::codec;
 use scripta_events::domain::{
-    BranchId, ChatId, ProjectId, RUN, RunEvent, RunId, RunStarted, ToolCall, Usage,
+    BranchId, CHAT, ChatEvent, ChatId, PROJECT, ProjectEvent, ProjectId, RUN, RunEvent, RunId,
+    RunStarted, ToolCall, Usage,
 };
 use scripta_events::log::Recorded;
 
@@ -39,11 +40,13 @@ pub(crate) struct RunModel;
 
 impl Model for RunModel {
     const NAME: &'static str = "runs";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
-        if event.stream.category != RUN {
-            return Ok(());
+        match event.stream.category {
+            RUN => {}
+            CHAT | PROJECT => return delete(batch, event),
+            _ => return Ok(()),
         }
         let id = RunId(event.stream.id);
         let decoded = match codec::decode(event)? {
@@ -69,6 +72,33 @@ impl Model for RunModel {
     }
 }
 
+/// Takes the runs of what was deleted out of the listings. Their rows stay, to tell an id that is
+/// gone from one that never was.
+fn delete(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+    let (owner, id) = if event.stream.category == PROJECT {
+        match codec::decode(event)? {
+            ProjectEvent::ProjectDeleted(_) => (b'p', event.stream.id),
+            _ => return Ok(()),
+        }
+    } else {
+        match codec::decode(event)? {
+            ChatEvent::ChatDeleted(_) => (b'c', event.stream.id),
+            ChatEvent::BranchDeleted(deleted) => (b'b', deleted.branch.0),
+            _ => return Ok(()),
+        }
+    };
+    for key in batch.keys(&Key::of(owner).id(id).done())? {
+        let run = last_id(&key).map(RunId);
+        let run = run.ok_or_else(|| inconsistent(event, "a run's key is too short"))?;
+        let Some(mut row) = batch.get::<RunRow>(&row_key(run))? else { continue };
+        listing_keys(&row).into_iter().for_each(|key| batch.remove(key));
+        batch.remove(unfinished_key(row.chat, run));
+        row.deleted = true;
+        batch.put(row_key(run), row);
+    }
+    Ok(())
+}
+
 fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) {
     let row = RunRow {
         id: started.run,
@@ -92,6 +122,7 @@ fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) {
         ended_at: None,
         started_position: event.position,
         position: event.position,
+        deleted: false,
     };
     for key in listing_keys(&row) {
         batch.add(key, ());
@@ -153,7 +184,12 @@ pub(crate) struct Runs(pub(crate) Store);
 
 impl Runs {
     pub(crate) fn get(&self, id: RunId) -> Result<Option<RunRow>, QueryError> {
-        self.0.get(&row_key(id))
+        Ok(self.0.get::<RunRow>(&row_key(id))?.filter(|row| !row.deleted))
+    }
+
+    /// Whether it was there and was deleted.
+    pub(crate) fn is_gone(&self, id: RunId) -> Result<bool, QueryError> {
+        Ok(self.0.get::<RunRow>(&row_key(id))?.is_some_and(|row| row.deleted))
     }
 
     /// The runs that belong to all that is named, newest first.

@@ -28,7 +28,7 @@ use thiserror::Error;
 
 use crate::error::REBUILD;
 use crate::models::{Chats, Projects};
-use crate::{OpenError, QueryError};
+use crate::{BranchRow, OpenError, QueryError};
 
 /// The name of the message index among the projections.
 pub(crate) const NAME: &str = "search";
@@ -105,7 +105,7 @@ pub struct Hit {
     pub chat: ChatId,
     /// The chat's title.
     pub chat_title: String,
-    /// The branch that wrote it.
+    /// The branch that wrote it or, where that was deleted, one that keeps it.
     pub branch: BranchId,
     /// That branch's title.
     pub branch_title: Option<String>,
@@ -196,6 +196,15 @@ pub enum SearchError {
     Query(#[from] QueryError),
 }
 
+impl From<scan::ScanError> for SearchError {
+    fn from(error: scan::ScanError) -> SearchError {
+        match error {
+            scan::ScanError::Index(reason) => SearchError::Index { reason },
+            scan::ScanError::Query(error) => SearchError::Query(error),
+        }
+    }
+}
+
 impl SearchQuery {
     /// A search for a text in all messages of people and models, without regard to case.
     pub fn text(pattern: impl Into<String>) -> SearchQuery {
@@ -244,9 +253,12 @@ impl Search {
         let Some(scope) = scope(query, after, chats)? else {
             return Ok(SearchPage { hits: Vec::new(), next: None, truncated: false });
         };
-        let found = scan(&self.live, &pattern, &scope, limits)
-            .map_err(|reason| SearchError::Index { reason })?;
-        let hits = found.hits.iter().map(|(entry, matched)| hit(entry, matched, projects, chats));
+        let is_shown = |entry: &entry::Entry| Ok(!chats.message_is_gone(entry.message)?);
+        let found = scan(&self.live, &pattern, &scope, limits, is_shown)?;
+        let hits = found.hits.iter().map(|(entry, matched)| {
+            let branch = chats.keeper(entry.branch, entry.message, query.branch)?;
+            hit(entry, matched, branch, (projects, chats))
+        });
         let hits = hits.collect::<Result<_, _>>()?;
         Ok(SearchPage { hits, next: found.next, truncated: found.next.is_some() })
     }
@@ -295,8 +307,8 @@ fn scope(
 fn hit(
     entry: &entry::Entry,
     matched: &Matched,
-    projects: &Projects,
-    chats: &Chats,
+    branch: Option<BranchRow>,
+    (projects, chats): (&Projects, &Chats),
 ) -> Result<Hit, QueryError> {
     let SearchKey { project, chat, .. } = entry.key;
     // The read models may be a moment behind the index: such a message is after the position that
@@ -307,8 +319,8 @@ fn hit(
         project_name: projects.get(project)?.map(|row| row.name).unwrap_or_default(),
         chat,
         chat_title: chats.chat(chat)?.map(|row| row.title).unwrap_or_default(),
-        branch: entry.branch,
-        branch_title: chats.branch(entry.branch)?.and_then(|row| row.title),
+        branch: branch.as_ref().map_or(entry.branch, |row| row.id),
+        branch_title: branch.and_then(|row| row.title),
         message: entry.message,
         role: entry.role,
         time: entry.time,

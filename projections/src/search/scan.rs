@@ -18,6 +18,7 @@ use super::index::Fields;
 use super::live::{Live, Snapshot};
 use super::pattern::{Matched, Pattern};
 use super::{MAX_EXAMINED, SearchKey};
+use crate::QueryError;
 
 /// Which messages are searched.
 pub(super) struct Scope {
@@ -47,14 +48,36 @@ pub(super) struct Found {
     pub(super) next: Option<SearchKey>,
 }
 
+/// Why a search failed.
+pub(super) enum ScanError {
+    /// The index can't be read.
+    Index(String),
+    /// A read model could not say whether a message is shown.
+    Query(QueryError),
+}
+
+impl From<String> for ScanError {
+    fn from(reason: String) -> ScanError {
+        ScanError::Index(reason)
+    }
+}
+
+impl From<QueryError> for ScanError {
+    fn from(error: QueryError) -> ScanError {
+        ScanError::Query(error)
+    }
+}
+
 /// Searches the messages of a scope in order, up to the limits or until as many as is allowed were
-/// examined.
+/// examined. Of those that match, `is_shown` tells which were not deleted: the index keeps all, since
+/// a branch that goes may leave some of its messages to others.
 pub(super) fn scan(
     live: &Live,
     pattern: &Pattern,
     scope: &Scope,
     limits: Limits,
-) -> Result<Found, String> {
+    is_shown: impl Fn(&Entry) -> Result<bool, QueryError>,
+) -> Result<Found, ScanError> {
     let start = Instant::now();
     let Snapshot { searcher, tail } = live.snapshot();
     let mut candidates = Candidates::new(&searcher, &live.fields, pattern, scope, tail)?;
@@ -69,7 +92,9 @@ pub(super) fn scan(
             return Ok(Found { hits, next: last });
         }
         last = Some(entry.key);
-        if let Some(matched) = scope.has(&entry).then(|| pattern.matched(&entry.texts)).flatten() {
+        if let Some(matched) = scope.has(&entry).then(|| pattern.matched(&entry.texts)).flatten()
+            && is_shown(&entry)?
+        {
             hits.push((entry, matched));
         }
     }

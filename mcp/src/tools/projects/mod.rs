@@ -1,6 +1,7 @@
 //! `app_projects`.
 
 mod create;
+mod delete;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,8 +12,10 @@ use crate::result::Outcome;
 use crate::view::{Id, ProjectView};
 
 pub(super) const DESCRIPTION: &str = "\
-Makes projects: a project holds chats.\n\
+Makes and deletes projects: a project holds chats.\n\
 Create: name, directories?\n\
+Delete: projectId, expectedRevision, stopRuns?, dryRun?; only tells what it would take (status Planned) \
+unless dryRun is false; refused while a turn is running in it, unless stopRuns\n\
 The answer has the project as `document`.";
 
 /// Arguments of `app_projects`.
@@ -21,15 +24,22 @@ The answer has the project as `document`.";
 pub(crate) struct ProjectsArguments {
     /// What to do.
     operation: Operation,
+    /// The project. For Delete.
+    project_id: Option<Id>,
     /// The project's name. For Create.
     #[schemars(length(min = 1, max = 200))]
     name: Option<String>,
     /// Absolute paths of the project's directories. For Create.
     #[schemars(length(max = 64))]
     directories: Option<Vec<String>>,
+    /// Whether turns that are running are stopped; false unless given. For Delete.
+    stop_runs: Option<bool>,
+    /// The project's revision that you saw last. For Delete.
+    expected_revision: Option<u64>,
     /// Makes the call effect-once: a repeat with the same id answers what the first answered.
     operation_id: Option<Id>,
-    /// Refused when true: nothing here has a dry run.
+    /// Whether to tell only what would go; true unless given. For Delete: refused elsewhere when
+    /// true.
     #[serde(rename = "dryRun")]
     _dry_run: Option<bool>,
 }
@@ -38,11 +48,13 @@ pub(crate) struct ProjectsArguments {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 enum Operation {
     Create,
+    Delete,
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<ProjectView> {
     let arguments: ProjectsArguments = typed(call.arguments.clone().into())?;
     match arguments.operation {
         Operation::Create => create::run(&call, arguments).await,
+        Operation::Delete => delete::run(&call, arguments).await,
     }
 }

@@ -43,6 +43,9 @@ fn in_callers_words(error: ExecuteError<Branch>, key: BranchKey) -> ExecuteError
         ExecuteError::Refused(Refusal::NotFound { id, .. }) if id == key.chat.0 => {
             Refusal::NotFound { what: "chat", id }.into()
         }
+        ExecuteError::Refused(Refusal::Gone { id, .. }) if id == key.chat.0 => {
+            Refusal::Gone { what: "chat", id }.into()
+        }
         error => error,
     }
 }

@@ -23,6 +23,11 @@ pub(crate) struct Piece {
 
 impl Chats {
     pub(crate) fn chat(&self, id: ChatId) -> Result<Option<ChatRow>, QueryError> {
+        Ok(self.chat_row(id)?.filter(|row| !row.deleted))
+    }
+
+    /// The same, also of a chat that was deleted.
+    pub(super) fn chat_row(&self, id: ChatId) -> Result<Option<ChatRow>, QueryError> {
         self.0.get(&chat_key(id))
     }
 
@@ -53,14 +58,31 @@ impl Chats {
     }
 
     pub(crate) fn branch(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
+        match self.row(id)?.filter(|row| row.deleted.is_none()) {
+            Some(row) if self.chat(row.chat)?.is_some() => Ok(Some(row)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same, also of a branch that was deleted.
+    pub(crate) fn row(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
         self.0.get(&branch_key(id))
     }
 
     /// The branches of a chat in the order they were opened.
     pub(crate) fn branches(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
+        if self.chat(chat)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let rows = self.rows(chat)?.into_iter();
+        Ok(rows.filter(|row| row.deleted.is_none()).collect())
+    }
+
+    /// The same with those that were deleted.
+    pub(super) fn rows(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
         let mut rows = Vec::new();
         for id in self.0.rows::<BranchId>(&Key::of(b'o').id(chat.0).done()) {
-            rows.extend(self.branch(id?)?);
+            rows.extend(self.row(id?)?);
         }
         Ok(rows)
     }
@@ -78,8 +100,10 @@ impl Chats {
 
     pub(crate) fn message(&self, id: MessageId) -> Result<Option<MessageRow>, QueryError> {
         match self.0.get::<Place>(&place_key(id))? {
-            Some(place) => self.0.get(&message_key(place.branch, place.number)),
-            None => Ok(None),
+            Some(place) if !self.is_hidden(place)? => {
+                self.0.get(&message_key(place.branch, place.number))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -90,6 +114,9 @@ impl Chats {
         places: RangeInclusive<u64>,
     ) -> Result<Vec<MessageRow>, QueryError> {
         let mut rows = Vec::new();
+        if self.branch(branch)?.is_none() {
+            return Ok(rows);
+        }
         for piece in self.pieces(branch, places)? {
             let (first, last) = piece.numbers.into_inner();
             let from = message_key(piece.branch, first);
@@ -131,7 +158,7 @@ impl Chats {
         let (first, mut last) = places.into_inner();
         let first = first.max(1);
         let mut pieces = Vec::new();
-        let mut next = self.branch(branch)?;
+        let mut next = self.row(branch)?;
         while let Some(row) = next {
             last = last.min(row.chain_length());
             let from = first.max(row.inherited.saturating_add(1));
@@ -142,7 +169,7 @@ impl Chats {
             last = last.min(row.inherited);
             next = match row.fork {
                 Some(fork) if first <= last => {
-                    let parent = self.branch(fork.parent)?;
+                    let parent = self.row(fork.parent)?;
                     Some(parent.ok_or_else(|| self.0.malformed("a parent branch is missing"))?)
                 }
                 _ => None,
@@ -154,14 +181,17 @@ impl Chats {
 
     /// Idle branches with a queue.
     pub(crate) fn waiting(&self) -> Result<Vec<(ChatId, BranchId)>, QueryError> {
-        let keys = self.0.keys(b"w");
-        keys.map(|key| {
+        let mut waiting = Vec::new();
+        for key in self.0.keys(b"w") {
             let key = key?;
             let both = key.get(..=ID).and_then(last_id).zip(last_id(&key));
             let (chat, branch) =
                 both.ok_or_else(|| self.0.malformed("a branch's key is too short"))?;
-            Ok((ChatId(chat), BranchId(branch)))
-        })
-        .collect()
+            // What was deleted waits for nothing.
+            if self.branch(BranchId(branch))?.is_some() {
+                waiting.push((ChatId(chat), BranchId(branch)));
+            }
+        }
+        Ok(waiting)
     }
 }
