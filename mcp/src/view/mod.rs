@@ -24,9 +24,7 @@ pub(crate) use instructions::InstructionsView;
 pub(crate) use message::{IntentView, MessagePlace, MessageView, RoleView};
 pub(crate) use project::ProjectView;
 pub(crate) use run::{RunProgress, RunStatusView, RunView, TurnView};
-pub(crate) use security::{
-    PolicyArgument, PolicyView, SecurityArgument, SecurityView, TransportView,
-};
+pub(crate) use security::{SecurityArgument, SecurityView, TransportView};
 pub(crate) use settings::{
     ConnectionArgument, ConnectionView, GlobalSettingsArgument, GlobalSettingsView, SettingsView,
     ToolServerView, secret_names,

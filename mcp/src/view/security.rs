@@ -90,7 +90,7 @@ pub(crate) struct RuleView {
     argument: String,
     /// It has to be one of these texts. Either this or `under` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    one_of: Option<Vec<String>>,
+    equals: Option<Vec<String>>,
     /// It has to be this absolute path, or one in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     under: Option<String>,
@@ -263,7 +263,7 @@ impl TryFrom<RuleView> for PolicyRule {
     type Error = String;
 
     fn try_from(rule: RuleView) -> Result<PolicyRule, String> {
-        let matches = match (rule.one_of, rule.under) {
+        let matches = match (rule.equals, rule.under) {
             (Some(values), None) => RuleMatch::OneOf(values),
             (None, Some(path)) => RuleMatch::Under(path),
             _ => {
@@ -279,11 +279,11 @@ impl TryFrom<RuleView> for PolicyRule {
 
 impl From<&PolicyRule> for RuleView {
     fn from(rule: &PolicyRule) -> RuleView {
-        let (one_of, under) = match &rule.matches {
+        let (equals, under) = match &rule.matches {
             RuleMatch::OneOf(values) => (Some(values.clone()), None),
             RuleMatch::Under(path) => (None, Some(path.clone())),
         };
-        RuleView { argument: rule.argument.clone(), one_of, under, decision: rule.decision.into() }
+        RuleView { argument: rule.argument.clone(), equals, under, decision: rule.decision.into() }
     }
 }
 

@@ -111,6 +111,45 @@ async fn the_global_settings_are_one_document() {
 }
 
 #[tokio::test]
+async fn the_global_security_is_one_document() {
+    let world = world().await;
+    let set = |decision: &str, expected: u64| {
+        json!({
+            "operation": "SetGlobalSecurity", "expectedRevision": expected,
+            "security": {
+                "servers": [{ "server": "app", "enabled": true }],
+                "policies": [{ "server": "app", "tool": "app_chats", "decision": decision }],
+                "grants": [{ "path": "/srv/birds", "capabilities": ["Read"] }],
+            },
+        })
+    };
+    let answer = keeps_the_rules(&world, set("Allow", 0), set("Deny", 0)).await;
+    assert_eq!(answer["document"]["policies"][0]["decision"], "Allow");
+    assert_eq!(answer["document"]["grants"][0]["path"], "/srv/birds");
+    let conflict = world.rejected(TOOL, set("Deny", 0)).await;
+    assert_eq!(conflict["document"], answer["document"]);
+    assert_eq!(world.ok(TOOL, set("Deny", 1)).await["revision"], 2);
+}
+
+#[tokio::test]
+async fn a_bundled_server_cannot_be_deleted() {
+    let world = world().await;
+    let servers = settings(&world).await["toolServers"].clone();
+    let server = &servers[0];
+    let delete = json!({
+        "operation": "DeleteToolServer", "serverId": server["id"],
+        "expectedRevision": server["revision"],
+    });
+    let refused = world.rejected(TOOL, delete).await;
+    assert!(refused["phrase"].as_str().unwrap().contains("comes with the program"), "{refused}");
+    assert_eq!(settings(&world).await["toolServers"], servers);
+    let unknown = json!({
+        "operation": "DeleteToolServer", "serverId": NOBODY, "expectedRevision": 1,
+    });
+    world.rejected(TOOL, unknown).await;
+}
+
+#[tokio::test]
 async fn wrong_settings_are_refused_with_a_sentence() {
     let world = world().await;
     let with = |name: &str, value: Value| {

@@ -26,7 +26,6 @@ pub struct World {
     pub client: Client,
     pub log: Arc<dyn EventLog>,
     pub toolbox: Arc<AppToolbox>,
-    pub secrets: Arc<MemorySecrets>,
     tools: HashMap<String, Tool>,
     _dir: TempDir,
 }
@@ -49,12 +48,12 @@ pub async fn world_with(models: Arc<dyn Models>) -> World {
     let toolbox = Arc::new(AppToolbox::new());
     let handle = Handle::start(log.clone(), models, toolbox.clone(), Options::default()).unwrap();
     let secrets = Arc::new(MemorySecrets::new().unwrap());
-    let server = AppServer::new(handle, projections, log.clone(), secrets.clone()).unwrap();
+    let server = AppServer::new(handle, projections, log.clone(), secrets).unwrap();
     toolbox.bind(&server);
     let client = connect(&server.with_caller(Caller::person()), Era::Modern).await;
     let tools = client.list_all_tools().await.unwrap();
     let tools = tools.into_iter().map(|tool| (tool.name.to_string(), tool)).collect();
-    World { server, client, log, toolbox, secrets, tools, _dir: dir }
+    World { server, client, log, toolbox, tools, _dir: dir }
 }
 
 pub async fn connect(server: &AppServer, era: Era) -> Client {

@@ -34,7 +34,9 @@ async fn a_conversation_through_rmcps_client_in_both_eras() {
 /// Everything that a person can do in the first version, in order.
 pub async fn converse(client: &Client) {
     let tools = client.tools().await;
-    assert_eq!(tools, ["app_read", "app_chats", "app_runs", "app_projects"]);
+    for name in ["app_read", "app_chats", "app_runs", "app_projects"] {
+        assert!(tools.iter().any(|tool| tool == name), "{name} is not among {tools:?}");
+    }
 
     let project = create_project(client, "Birds").await;
     let chat = create_chat(client, &project, "Swifts").await;

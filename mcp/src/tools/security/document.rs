@@ -1,14 +1,12 @@
 //! What `app_security` answers with, and how its changes of the workspace are carried out.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use scripta_actors::{CommandMeta, Done, Workspace, WorkspaceCommand};
 use scripta_events::domain::{ToolServerId, WorkspaceDocuments, WorkspaceId};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::result::{Applied, Outcome, Rejected, sentence_of};
+use crate::result::{Applied, Outcome, Rejected};
 use crate::tools::Call;
 use crate::view::{ConnectionView, GlobalSettingsView, Id, SecurityView, ToolServerView};
 
@@ -90,13 +88,4 @@ pub(super) fn applied(
 ) -> Outcome<SecurityDocumentView> {
     let (document, revision) = which.view(&done.state);
     Ok(Applied::new(&done.receipt, phrase, document).at(revision))
-}
-
-/// The workspace as it is now.
-pub(super) async fn workspace(
-    call: &Call<'_>,
-) -> Result<Arc<WorkspaceDocuments>, Rejected<SecurityDocumentView>> {
-    let state = call.app.handle.state::<Workspace>(WorkspaceId::THE).await;
-    let state = state.map_err(|error| Rejected::refused(sentence_of(&error)))?;
-    Ok(state.unwrap_or_default())
 }

@@ -1,8 +1,10 @@
 //! `app_security`.
 
 mod delete_connection;
+mod delete_tool_server;
 mod document;
 mod set_connection;
+mod set_global_security;
 mod set_global_settings;
 
 use rmcp::model::JsonObject;
@@ -15,13 +17,15 @@ use super::Call;
 use crate::arguments::typed;
 use crate::result::Outcome;
 use crate::secrets::{Secret, SecretStore};
-use crate::view::{ConnectionArgument, GlobalSettingsArgument, Id};
+use crate::view::{ConnectionArgument, GlobalSettingsArgument, Id, SecurityArgument};
 
 pub(super) const DESCRIPTION: &str = "\
 Changes settings, connections to models, tool servers, and who may do what.\n\
 SetGlobalSettings: settings (the whole document), expectedRevision\n\
 SetConnection: connection, expectedRevision (0 for a new one)\n\
 DeleteConnection: connectionId, expectedRevision\n\
+DeleteToolServer: serverId, expectedRevision; not a bundled one\n\
+SetGlobalSecurity: security (the whole document: servers, policies, grants), expectedRevision\n\
 `expectedRevision` is the revision of that document that you saw last by app_read Settings; if somebody \
 wrote since, nothing is changed and the answer has the status Conflict with the present document. Secrets \
 are never returned: `hasCredential` tells whether one is stored. The answer has what was changed as \
@@ -39,6 +43,10 @@ pub(crate) struct SecurityArguments {
     connection: Option<ConnectionArgument>,
     /// The connection. For DeleteConnection.
     connection_id: Option<Id>,
+    /// The tool server. For DeleteToolServer.
+    server_id: Option<Id>,
+    /// The whole document. For SetGlobalSecurity.
+    security: Option<SecurityArgument>,
     /// The document's revision that you saw last; 0 for one that is new.
     expected_revision: Option<u64>,
     /// Makes the call effect-once: a repeat with the same id answers what the first answered.
@@ -54,6 +62,8 @@ enum Operation {
     SetGlobalSettings,
     SetConnection,
     DeleteConnection,
+    DeleteToolServer,
+    SetGlobalSecurity,
 }
 
 pub(super) async fn call(mut call: Call<'_>) -> Outcome<SecurityDocumentView> {
@@ -64,6 +74,8 @@ pub(super) async fn call(mut call: Call<'_>) -> Outcome<SecurityDocumentView> {
         Operation::SetGlobalSettings => set_global_settings::run(&call, arguments).await,
         Operation::SetConnection => set_connection::run(&call, arguments).await,
         Operation::DeleteConnection => delete_connection::run(&call, arguments).await,
+        Operation::DeleteToolServer => delete_tool_server::run(&call, arguments).await,
+        Operation::SetGlobalSecurity => set_global_security::run(&call, arguments).await,
     }
 }
 
