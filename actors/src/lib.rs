@@ -19,6 +19,7 @@ mod engine;
 mod error;
 mod execute;
 mod handle;
+mod memory;
 mod model;
 mod names;
 mod project;
@@ -42,6 +43,10 @@ pub use branch::{
 pub use chat::{BranchInfo, ChatCommand, ChatFacts, ChatState, MAX_BRANCHES, OpenBranch};
 pub use error::{ExecuteError, LoadError, Refusal};
 pub use handle::{Handle, Options, TurnStatus, WaitError};
+pub use memory::{
+    MAX_MEMORY_TEXT_BYTES, MAX_TAG_CHARS, MAX_TAGS, MemoryChanges, MemoryCommand, MemoryFacts,
+    MemoryKey, MemoryState,
+};
 pub use model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Models};
 pub use names::{MAX_NAME_CHARS, MAX_TITLE_CHARS};
 pub use project::{
@@ -55,7 +60,7 @@ pub use security::{
 };
 pub use sweep::{ListError, ProjectLists};
 pub use tools::{
-    RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, tool_name,
+    MemoryNote, RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, tool_name,
 };
 
 pub use workspace::{
@@ -73,3 +78,5 @@ pub struct Chat;
 pub struct Branch;
 /// The aggregate of runs.
 pub struct Run;
+/// The aggregate of memory entries.
+pub struct Memory;

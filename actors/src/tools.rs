@@ -15,6 +15,26 @@ pub trait Toolbox: Send + Sync + 'static {
         &self,
         run: RunContext,
     ) -> BoxFuture<'static, Result<Arc<dyn ToolSession>, ToolboxError>>;
+
+    /// The memory that a turn in this project begins with: the workspace's and the project's, the
+    /// pinned first, in an order that stays. None unless overridden.
+    fn memory(
+        &self,
+        _project: ProjectId,
+    ) -> BoxFuture<'static, Result<Vec<MemoryNote>, ToolboxError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// An entry of long-term memory, as a model is told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryNote {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// Its tags.
+    pub tags: Vec<String>,
 }
 
 /// The tools of one run.
@@ -69,9 +89,9 @@ pub struct ToolOutcome {
     pub structured: Option<String>,
 }
 
-/// Why a session could not be opened.
+/// Why a session or the memory could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the run's tools could not be opened: {message}")]
+#[error("what the run needs could not be opened: {message}")]
 pub struct ToolboxError {
     /// What went wrong, for a person.
     pub message: String,

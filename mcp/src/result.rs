@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
 use crate::view::{
-    ChatView, EffectView, HitView, InstructionsView, MessageView, ProjectView, RunView,
+    ChatView, EffectView, HitView, InstructionsView, MemoryView, MessageView, ProjectView, RunView,
     SettingsView,
 };
 
@@ -116,6 +116,7 @@ pub(crate) struct PageResult {
 pub(crate) enum Item {
     Project(ProjectView),
     Instructions(InstructionsView),
+    Memory(Box<MemoryView>),
     Chat(ChatView),
     Message(Box<MessageView>),
     Run(Box<RunView>),
@@ -222,7 +223,10 @@ fn refused(refusal: &Refusal) -> String {
 }
 
 fn not_found(what: &str, id: Uuid) -> String {
-    let (thing, place) = what.split_once(' ').unwrap_or((what, ""));
+    let (thing, place) = match what {
+        "memory entry" => (what, ""),
+        _ => what.split_once(' ').unwrap_or((what, "")),
+    };
     let Some(listing) = listing_of(thing) else {
         return format!("There is no {what} {id}");
     };
@@ -249,6 +253,7 @@ fn listing_of(thing: &str) -> Option<&'static str> {
         "message" => "Messages",
         "run" => "Runs",
         "connection" | "tool" => "Settings",
+        "memory entry" => "Memory",
         _ => return None,
     })
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use scripta_actors::BranchKey;
 use scripta_events::Position;
-use scripta_events::domain::{BranchId, ChatId, ProjectId};
+use scripta_events::domain::{BranchId, ChatId, MemoryId, ProjectId};
 use scripta_projections::{
-    BranchRow, ChatRow, ProjectRow, ProjectionName, Projections, QueryError, REBUILD, Thing,
-    WaitError,
+    BranchRow, ChatRow, MemoryRow, ProjectRow, ProjectionName, Projections, QueryError, REBUILD,
+    Thing, WaitError,
 };
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -85,6 +85,18 @@ fn belongs(
     }
 }
 
+/// The memory entry of this id, also one that was deleted.
+pub(crate) async fn memory(app: &App, id: MemoryId) -> Result<MemoryRow, ScopeError> {
+    let found = look_up(app, move |projections| memory_in(projections, id)).await;
+    match found {
+        Err(ScopeError::NotFound { .. }) => {}
+        found => return found,
+    }
+    // It may have been made a moment ago.
+    app.reached(&[ProjectionName::Memory]).await?;
+    look_up(app, move |projections| memory_in(projections, id)).await
+}
+
 /// Runs a lookup on a thread that may block.
 pub(crate) async fn look_up<T: Send + 'static, E: From<JoinError> + Send + 'static>(
     app: &App,
@@ -128,6 +140,17 @@ pub(crate) fn project_in(
     let found = projections.project(id)?;
     let why = || missing(projections, Thing::Project(id), ("project", id.0, "Projects"));
     found.ok_or_else(why)
+}
+
+/// The memory entry of this id in the read models as they are, also one that was deleted.
+pub(crate) fn memory_in(projections: &Projections, id: MemoryId) -> Result<MemoryRow, ScopeError> {
+    let (what, listing) = ("memory entry", "Memory");
+    projections.memory(id)?.ok_or(ScopeError::NotFound { what, id: id.0, listing })
+}
+
+/// That something was deleted.
+pub(crate) fn gone(what: &'static str, id: Uuid, listing: &'static str) -> ScopeError {
+    ScopeError::Gone { what, id, listing }
 }
 
 /// The chat of this id, which must belong to `project` if that is given.

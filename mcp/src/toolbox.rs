@@ -16,10 +16,14 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RoleClient, RoleServer,
     RunningService, ServiceError, TxJsonRpcMessage,
 };
-use scripta_actors::{RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError};
-use scripta_events::domain::ToolsetTool;
+use scripta_actors::{
+    MemoryNote, RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError,
+};
+use scripta_events::domain::{ProjectId, ToolsetTool};
+use scripta_projections::{MemoryRow, ProjectionName, Projections};
 use tokio_util::sync::CancellationToken;
 
+use crate::scope::{self, ScopeError};
 use crate::server::App;
 use crate::tools;
 use crate::{AppServer, Caller, RunScope, SERVER_NAME};
@@ -27,6 +31,10 @@ use crate::{AppServer, Caller, RunScope, SERVER_NAME};
 /// How many messages wait between the two ends of a session: calls of a run come one after the
 /// other, so a few are plenty.
 const CHANNEL_MESSAGES: usize = 16;
+
+/// The most entries of memory that are looked at for a turn (inclusive): far more than fit before
+/// one.
+const MAX_NOTES: usize = 1_000;
 
 /// The tools that runs get.
 ///
@@ -60,11 +68,27 @@ impl Toolbox for AppToolbox {
     ) -> BoxFuture<'static, Result<Arc<dyn ToolSession>, ToolboxError>> {
         let app = self.app.get().and_then(Weak::upgrade);
         Box::pin(async move {
-            let app = app.ok_or_else(|| ToolboxError {
-                message: "the server is starting or shutting down; try again".to_owned(),
-            })?;
+            let app = app.ok_or_else(starting)?;
             let session = Session::open(&AppServer::over(app), run).await?;
             Ok(Arc::new(session) as Arc<dyn ToolSession>)
+        })
+    }
+
+    fn memory(
+        &self,
+        project: ProjectId,
+    ) -> BoxFuture<'static, Result<Vec<MemoryNote>, ToolboxError>> {
+        let app = self.app.get().and_then(Weak::upgrade);
+        Box::pin(async move {
+            let app = app.ok_or_else(starting)?;
+            app.reached(&[ProjectionName::Memory]).await.map_err(failed)?;
+            let told = move |projections: &Projections| -> Result<_, ScopeError> {
+                Ok(projections.memory_told(project, MAX_NOTES)?)
+            };
+            let rows = scope::look_up(&app, told).await.map_err(failed)?;
+            let note =
+                |row: MemoryRow| MemoryNote { title: row.title, text: row.text, tags: row.tags };
+            Ok(rows.into_iter().map(note).collect())
         })
     }
 }
@@ -98,6 +122,10 @@ impl Session {
         let tools = tools.iter().map(toolset_tool).collect();
         Ok(Session { client, tools })
     }
+}
+
+fn starting() -> ToolboxError {
+    ToolboxError { message: "the server is starting or shutting down; try again".to_owned() }
 }
 
 fn failed(error: impl std::fmt::Display) -> ToolboxError {

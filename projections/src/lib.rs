@@ -25,7 +25,7 @@ pub use error::{OpenError, QueryError, REBUILD, WaitError};
 pub use moment::MomentError;
 pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
-    BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, Losses, MessageRow,
+    BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, Losses, MemoryRow, MessageRow,
     PauseReason, ProjectRow, RunRow, RunStatus, Thing,
 };
 pub use search::{

@@ -8,22 +8,22 @@ use std::time::Duration;
 
 use scripta_events::Position;
 use scripta_events::domain::{
-    BranchId, ChatId, Message, MessageId, ProjectId, RunId, WorkspaceDocuments,
+    BranchId, ChatId, MemoryId, Message, MessageId, ProjectId, RunId, WorkspaceDocuments,
 };
 use scripta_events::log::EventLog;
 use tokio::time::{Instant, timeout_at};
 
 use crate::follower::{Follower, Progress};
 use crate::models::{
-    ChatModel, Chats, Model, ModelProjection, ProjectModel, Projects, Replay, RunModel, Runs,
-    Workspace, WorkspaceModel,
+    ChatModel, Chats, Memory, MemoryModel, Model, ModelProjection, ProjectModel, Projects, Replay,
+    RunModel, Runs, Workspace, WorkspaceModel,
 };
 use crate::moment;
 use crate::search::{self, Limits, Search};
 use crate::store::Store;
 use crate::{
-    BranchRow, ChatRow, InstructionsRow, Losses, MessageRow, OpenError, ProjectRow, QueryError,
-    RunRow, SearchError, SearchKey, SearchPage, SearchQuery, Thing, WaitError,
+    BranchRow, ChatRow, InstructionsRow, Losses, MemoryRow, MessageRow, OpenError, ProjectRow,
+    QueryError, RunRow, SearchError, SearchKey, SearchPage, SearchQuery, Thing, WaitError,
 };
 
 /// Memory that sled may keep pages in, in bytes: lists and chains are read in runs, and the
@@ -61,17 +61,20 @@ pub enum ProjectionName {
     Chats,
     /// The runs.
     Runs,
+    /// Long-term memory.
+    Memory,
     /// The message index.
     Search,
 }
 
 impl ProjectionName {
     /// All of them.
-    pub const ALL: [ProjectionName; 5] = [
+    pub const ALL: [ProjectionName; 6] = [
         ProjectionName::Workspace,
         ProjectionName::Projects,
         ProjectionName::Chats,
         ProjectionName::Runs,
+        ProjectionName::Memory,
         ProjectionName::Search,
     ];
 
@@ -82,6 +85,7 @@ impl ProjectionName {
             ProjectionName::Projects => ProjectModel::NAME,
             ProjectionName::Chats => ChatModel::NAME,
             ProjectionName::Runs => RunModel::NAME,
+            ProjectionName::Memory => MemoryModel::NAME,
             ProjectionName::Search => search::NAME,
         }
     }
@@ -115,6 +119,7 @@ pub struct Projections {
     projects: Projects,
     chats: Chats,
     runs: Runs,
+    memory: Memory,
     /// Absent from a moment of the past.
     search: Option<Search>,
     followers: Mutex<Vec<Follower>>,
@@ -159,6 +164,7 @@ impl Projections {
             projects: Projects(opening.model::<ProjectModel>()?),
             chats: Chats(opening.model::<ChatModel>()?),
             runs: Runs(opening.model::<RunModel>()?),
+            memory: Memory(opening.model::<MemoryModel>()?),
             log: opening.log.clone(),
             dir: dir.to_owned(),
             options,
@@ -351,6 +357,47 @@ impl Projections {
         self.runs.ids(project, chat, branch)
     }
 
+    /// An entry of long-term memory, also one that was deleted.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn memory(&self, id: MemoryId) -> Result<Option<MemoryRow>, QueryError> {
+        self.memory.get(id)
+    }
+
+    /// All entries of long-term memory, in the order they were made.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn memory_ids(&self) -> Result<Vec<MemoryId>, QueryError> {
+        self.memory.ids()
+    }
+
+    /// The entries of a project, or with `None` of the workspace, in the order they were made.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn memory_ids_of(&self, project: Option<ProjectId>) -> Result<Vec<MemoryId>, QueryError> {
+        self.memory.ids_of(project)
+    }
+
+    /// What a turn in a project is told of long-term memory, at most `limit` entries: the pinned
+    /// first, of those the workspace's before the project's, then in the order they were made.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn memory_told(
+        &self,
+        project: ProjectId,
+        limit: usize,
+    ) -> Result<Vec<MemoryRow>, QueryError> {
+        self.memory.told(project, limit)
+    }
+
     /// How many messages the chain of a branch has, from the root to its head; 0 for a branch that
     /// is not known.
     ///
@@ -473,7 +520,7 @@ impl Projections {
 impl Projections {
     /// All rows of all read models.
     pub(crate) fn dump(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        [&self.workspace.0, &self.projects.0, &self.chats.0, &self.runs.0]
+        [&self.workspace.0, &self.projects.0, &self.chats.0, &self.runs.0, &self.memory.0]
             .into_iter()
             .flat_map(|store| store.dump())
             .collect()

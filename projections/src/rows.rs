@@ -1,8 +1,8 @@
 //! The rows that read models answer with.
 
 use scripta_events::domain::{
-    BranchId, ChatId, ConnectionId, ForkPoint, ImportSource, Message, MessageId, ProjectId, RunId,
-    Sender, TurnOutcome, Usage,
+    BranchId, ChatId, ConnectionId, ForkPoint, ImportSource, MemoryId, Message, MessageId,
+    ProjectId, RunId, Sender, TurnOutcome, Usage,
 };
 use scripta_events::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,35 @@ pub struct InstructionsRow {
     /// When they were replaced last.
     pub updated_at: Timestamp,
     /// The position of their last event.
+    pub position: Position,
+}
+
+/// An entry of long-term memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemoryRow {
+    /// Its id.
+    pub id: MemoryId,
+    /// The project it belongs to; `None` for the whole workspace.
+    pub project: Option<ProjectId>,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+    /// Its tags, in their order.
+    pub tags: Vec<String>,
+    /// Whether it goes before those that are not.
+    pub pinned: bool,
+    /// The document's revision, which callers name: 1 when made.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
+    /// Whether it was deleted: then it is on no listing, and says nothing any more.
+    pub deleted: bool,
+    /// The position of its first event.
+    pub created_position: Position,
+    /// The position of its last event.
     pub position: Position,
 }
 

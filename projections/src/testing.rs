@@ -129,6 +129,27 @@ impl History {
         chat
     }
 
+    pub(crate) fn memory(&self, project: Option<ProjectId>, title: &str, pinned: bool) -> MemoryId {
+        let (memory, text) = (MemoryId::random(), format!("About {title}."));
+        let (title, tags) = (title.to_owned(), vec!["tag".to_owned()]);
+        let created = MemoryCreated { memory, project, title, text, tags, pinned };
+        self.one(memory.stream(project), MemoryEvent::from(created).encode().unwrap());
+        memory
+    }
+
+    pub(crate) fn memory_event(
+        &self,
+        project: Option<ProjectId>,
+        memory: MemoryId,
+        event: impl Into<MemoryEvent>,
+    ) {
+        self.one(memory.stream(project), event.into().encode().unwrap());
+    }
+
+    pub(crate) fn project_event(&self, project: ProjectId, event: impl Into<ProjectEvent>) {
+        self.one(project.stream(), event.into().encode().unwrap());
+    }
+
     fn opened(
         &self,
         chat: ChatId,

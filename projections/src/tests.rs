@@ -154,6 +154,10 @@ async fn a_rebuild_equals_what_was_followed_live_and_a_restart_goes_on() {
     live.reach(history.head()).await.unwrap();
     let documents = live.workspace().unwrap();
     assert!(documents.default_connection().is_some_and(|it| it.revision == 2 && it.credential));
+    let kept = belongings(&history, project);
+    live.reach(history.head()).await.unwrap();
+    history.memory_event(None, kept, pinned(false));
+    history.project_event(project, InstructionsReplaced { text: "Be long.".to_owned() });
     let asked = history.say(chat, chat.first_branch(), Role::User, "go");
     history.start_run(project, chat, asked);
     live.reach(history.head()).await.unwrap();
@@ -174,6 +178,47 @@ async fn a_rebuild_equals_what_was_followed_live_and_a_restart_goes_on() {
     let page = |it: &Projections| it.search(&query, None, 100).unwrap();
     assert_eq!(page(&resumed).hits.len(), 8);
     assert_eq!(page(&resumed), page(&fresh));
+}
+
+fn pinned(pinned: bool) -> MemoryUpdated {
+    MemoryUpdated { title: None, text: None, tags: None, pinned: Some(pinned) }
+}
+
+/// Instructions, and memory of which one entry of the workspace stays.
+fn belongings(history: &History, project: ProjectId) -> MemoryId {
+    history.project_event(project, InstructionsReplaced { text: "Be brief.".to_owned() });
+    let kept = history.memory(None, "kept", false);
+    let deleted = history.memory(Some(project), "deleted", true);
+    history.memory_event(None, kept, pinned(true));
+    history.memory_event(Some(project), deleted, MemoryDeleted {});
+    kept
+}
+
+#[tokio::test]
+async fn memory_is_listed_by_creation_and_told_the_pinned_first() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let project = history.project("p");
+    let plain = history.memory(Some(project), "plain", false);
+    let kept = belongings(&history, project);
+    let other = history.memory(Some(history.project("q")), "other", true);
+    let late = history.memory(Some(project), "late", true);
+    caught_up(&history, &projections).await;
+
+    let told = |limit| {
+        let rows = projections.memory_told(project, limit).unwrap();
+        rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(told(10), [kept, late, plain]);
+    assert_eq!(told(2), [kept, late]);
+    assert_eq!(projections.memory_ids().unwrap(), [plain, kept, other, late]);
+    assert_eq!(projections.memory_ids_of(Some(project)).unwrap(), [plain, late]);
+    assert_eq!(projections.memory_ids_of(None).unwrap(), [kept]);
+    let row = projections.memory(kept).unwrap().unwrap();
+    assert_eq!((row.revision, row.pinned, row.deleted), (2, true, false));
+    let instructions = projections.instructions(project).unwrap().unwrap();
+    assert_eq!((instructions.text.as_str(), instructions.revision), ("Be brief.", 1));
 }
 
 #[tokio::test]

@@ -78,6 +78,7 @@ impl Turn {
     }
 
     async fn request(&mut self, state: &RunState) -> Result<ModelRequest, Halt> {
+        let system = self.briefing(state).await?;
         let log = self.engine.log.clone();
         let branch = self.branch(state);
         let history = match &mut self.history {
@@ -88,10 +89,7 @@ impl Turn {
         Ok(ModelRequest {
             connection: state.connection.clone(),
             model: state.model.clone(),
-            system: format!(
-                "You are in projectId {}, chatId {}, branchId {}.",
-                state.project, state.chat, state.branch
-            ),
+            system,
             messages,
             tools: state.toolset().to_vec(),
         })

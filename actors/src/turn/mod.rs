@@ -2,6 +2,7 @@
 //! the run as commands. Nothing is decided here.
 
 mod ask;
+mod briefing;
 mod call;
 mod history;
 mod live;
@@ -40,7 +41,8 @@ pub(crate) fn start(engine: &Arc<Engine>, run: RunKey) {
         return;
     }
     let Some(live) = engine.live.enter(run) else { return };
-    let turn = Turn { engine: engine.clone(), run, live, history: None, session: None };
+    let turn =
+        Turn { engine: engine.clone(), run, live, history: None, session: None, briefing: None };
     engine.tasks.spawn_on(turn.carry_out(), &engine.runtime);
 }
 
@@ -60,6 +62,8 @@ struct Turn {
     live: LiveTurn,
     history: Option<History>,
     session: Option<Arc<dyn ToolSession>>,
+    /// What the model is told before the conversation: the same at each step of the turn.
+    briefing: Option<String>,
 }
 
 impl Turn {
@@ -138,6 +142,24 @@ impl Turn {
         let session = opened.map_err(failed)?;
         self.session = Some(session.clone());
         Ok(session)
+    }
+
+    /// What the model is told before the conversation, put together when it is first asked.
+    async fn briefing(&mut self, state: &RunState) -> Result<String, Halt> {
+        if let Some(text) = &self.briefing {
+            return Ok(text.clone());
+        }
+        let project = self.engine.project(state.project).await?;
+        let instructions = project.as_ref().map_or("", |it| it.instructions.text.as_str());
+        let told = tokio::select! {
+            biased;
+            () = self.live.cancelled() => return Err(Halt::Rest),
+            told = self.engine.tools.memory(state.project) => told,
+        };
+        let notes = told.map_err(|error| Halt::failed(error.to_string()))?;
+        let text = briefing::text(state, instructions, &notes);
+        self.briefing = Some(text.clone());
+        Ok(text)
     }
 
     /// Gives the run an answer from the world, and returns the state that it leads to.

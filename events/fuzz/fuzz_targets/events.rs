@@ -7,12 +7,17 @@ use std::fmt::Debug;
 use libfuzzer_sys::fuzz_target;
 use scripta_events::EventType;
 use scripta_events::codec::Event;
-use scripta_events::domain::{BranchEvent, ChatEvent, Meta, ProjectEvent, RunEvent};
+use scripta_events::domain::{BranchEvent, ChatEvent, MemoryEvent, Meta, ProjectEvent, RunEvent};
 use scripta_events::log::EventData;
 
 /// The types of each set.
-const TYPES: [&[(EventType, &str)]; 4] =
-    [ProjectEvent::TYPES, ChatEvent::TYPES, BranchEvent::TYPES, RunEvent::TYPES];
+const TYPES: [&[(EventType, &str)]; 5] = [
+    ProjectEvent::TYPES,
+    ChatEvent::TYPES,
+    BranchEvent::TYPES,
+    RunEvent::TYPES,
+    MemoryEvent::TYPES,
+];
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(meta) = Meta::from_bytes(data) {
@@ -33,6 +38,7 @@ fuzz_target!(|data: &[u8]| {
     round_trip::<ChatEvent>(&encoded);
     round_trip::<BranchEvent>(&encoded);
     round_trip::<RunEvent>(&encoded);
+    round_trip::<MemoryEvent>(&encoded);
 });
 
 /// What decodes is encoded to the same event again, in no more bytes than a reader would take.

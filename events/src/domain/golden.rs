@@ -257,6 +257,19 @@ fn workspace() -> Vec<WorkspaceEvent> {
     events
 }
 
+fn memory() -> Vec<MemoryEvent> {
+    let (title, text, tags) = ("T".to_owned(), "X".to_owned(), vec!["a".to_owned()]);
+    let memory = MemoryId(id(10));
+    let project = Some(ProjectId(id(1)));
+    let updated =
+        MemoryUpdated { title: Some("U".to_owned()), text: None, tags: None, pinned: Some(false) };
+    vec![
+        MemoryCreated { memory, project, title, text, tags, pinned: true }.into(),
+        updated.into(),
+        MemoryDeleted {}.into(),
+    ]
+}
+
 fn line(encoded: &EventData) -> String {
     let mut line = format!("{} {} {} ", encoded.event_type, encoded.version, encoded.codec);
     encoded.payload.iter().for_each(|byte| write!(line, "{byte:02x}").unwrap());
@@ -295,6 +308,7 @@ fn every_payload_is_written_and_read_as_its_golden_bytes() {
         lines.extend(branches().iter().map(|event| line(&event.encode().unwrap())));
         lines.extend(runs().iter().map(|event| line(&event.encode().unwrap())));
         lines.extend(workspace().iter().map(|event| line(&event.encode().unwrap())));
+        lines.extend(memory().iter().map(|event| line(&event.encode().unwrap())));
         std::fs::write(path, lines.join("\n") + "\n").unwrap();
     }
     let mut golden = GOLDEN.lines();
@@ -303,6 +317,7 @@ fn every_payload_is_written_and_read_as_its_golden_bytes() {
     compare(branches(), &mut golden);
     compare(runs(), &mut golden);
     compare(workspace(), &mut golden);
+    compare(memory(), &mut golden);
     assert_eq!(golden.next(), None);
 }
 

@@ -18,6 +18,8 @@ pub const CHAT: Category = Category(3);
 pub const BRANCH: Category = Category(4);
 /// The category of run streams.
 pub const RUN: Category = Category(5);
+/// The category of the streams of memory entries.
+pub const MEMORY: Category = Category(6);
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -82,6 +84,10 @@ id!(
 id!(
     /// A grant of a directory.
     GrantId
+);
+id!(
+    /// An entry of long-term memory.
+    MemoryId
 );
 
 /// The name of a connection to a model, such as `builtin:demo`.
@@ -153,6 +159,14 @@ impl RunId {
     /// The run's stream in its chat.
     pub fn stream(self, chat: ChatId) -> StreamId {
         StreamId { category: RUN, root: chat.root(), id: self.0 }
+    }
+}
+
+impl MemoryId {
+    /// The entry's stream: its root is its project's, or the workspace's.
+    pub fn stream(self, project: Option<ProjectId>) -> StreamId {
+        let root = project.map_or(WorkspaceId::THE.root(), |project| RootId(project.0));
+        StreamId { category: MEMORY, root, id: self.0 }
     }
 }
 

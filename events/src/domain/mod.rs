@@ -1,4 +1,4 @@
-//! The events of Scripta: what happens to projects, chats, branches and runs.
+//! The events of Scripta: what happens to projects, chats, branches, runs and memory.
 //!
 //! The structs here are the frozen payload schemas: their fields and variants are never
 //! reordered, renamed fields or new ones are a new version (see [`Payload`](crate::codec::Payload)), and the
@@ -12,6 +12,7 @@
 //! | `0x03xx` | chats |
 //! | `0x04xx` | branches |
 //! | `0x05xx` | runs |
+//! | `0x06xx` | memory entries |
 
 mod branch;
 mod chat;
@@ -19,6 +20,7 @@ mod documents;
 #[cfg(test)]
 mod golden;
 mod ids;
+mod memory;
 mod message;
 mod meta;
 mod project;
@@ -38,9 +40,10 @@ pub use chat::{
 };
 pub use documents::{ConnectionDocument, Document, WorkspaceDocuments};
 pub use ids::{
-    BRANCH, BranchId, CHAT, ChatId, ConnectionId, GrantId, MessageId, PROJECT, ProjectId, RUN,
-    RunId, ToolServerId, WORKSPACE, WorkspaceId,
+    BRANCH, BranchId, CHAT, ChatId, ConnectionId, GrantId, MEMORY, MemoryId, MessageId, PROJECT,
+    ProjectId, RUN, RunId, ToolServerId, WORKSPACE, WorkspaceId,
 };
+pub use memory::{MemoryCreated, MemoryDeleted, MemoryEvent, MemoryUpdated};
 pub use message::{
     Intent, Message, MessageStatus, Part, Reference, Role, Sender, ToolCall, ToolResult, Usage,
 };

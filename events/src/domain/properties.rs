@@ -160,6 +160,7 @@ fn all_decode_or_say_why(payload: &[u8]) {
     decodes_or_says_why::<ChatEvent>(ChatEvent::TYPES, payload);
     decodes_or_says_why::<BranchEvent>(BranchEvent::TYPES, payload);
     decodes_or_says_why::<RunEvent>(RunEvent::TYPES, payload);
+    decodes_or_says_why::<MemoryEvent>(MemoryEvent::TYPES, payload);
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 
 mod chats;
 mod instructions;
+mod memory;
 mod projects;
 mod read;
 mod runs;
@@ -26,7 +27,7 @@ use crate::result::{self, ChangeResult, PageResult};
 use crate::scope::{self, ScopeError};
 use crate::server::App;
 use crate::tools::security::SecurityDocumentView;
-use crate::view::{ChatView, EffectView, Id, InstructionsView, ProjectView, TurnView};
+use crate::view::{ChatView, EffectView, Id, InstructionsView, MemoryView, ProjectView, TurnView};
 use crate::{Caller, Role};
 
 /// Arguments that every operation of a changing tool takes.
@@ -60,6 +61,7 @@ enum Kind {
     Runs,
     Projects,
     Security,
+    Memory,
     Instructions,
 }
 
@@ -100,6 +102,11 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         Definition::new::<security::SecurityArguments, ChangeResult<SecurityDocumentView>>(
             Kind::Security,
             ("app_security", "Change settings and who may do what", security::DESCRIPTION),
+            annotations(false, true, false, false),
+        ),
+        Definition::new::<memory::MemoryArguments, ChangeResult<MemoryView>>(
+            Kind::Memory,
+            ("app_memory", "Write long-term memory", memory::DESCRIPTION),
             annotations(false, true, false, false),
         ),
         Definition::new::<instructions::InstructionsArguments, ChangeResult<InstructionsView>>(
@@ -163,6 +170,7 @@ impl Definition {
             Kind::Runs => result::change(runs::call(call).await),
             Kind::Projects => result::change(projects::call(call).await),
             Kind::Security => result::change(security::call(call).await),
+            Kind::Memory => result::change(memory::call(call).await),
             Kind::Instructions => result::change(instructions::call(call).await),
         }
     }

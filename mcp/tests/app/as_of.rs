@@ -16,6 +16,8 @@ async fn record(world: &World, projects: &[String], chats: &[String], all: &mut 
         json!({ "resource": "Projects" }),
         json!({ "resource": "Chats", "limit": 1_000 }),
         json!({ "resource": "Runs", "limit": 1_000 }),
+        json!({ "resource": "Memory" }),
+        json!({ "resource": "Settings" }),
     ];
     for project in projects {
         queries.push(json!({ "resource": "Project", "projectId": project }));
@@ -51,6 +53,11 @@ async fn what_was_read_once_is_read_again() {
                     "text": format!("Round {round}"),
                 });
                 world.ok("app_instructions", replace).await;
+                let remember = json!({
+                    "operation": "Create", "scope": "Project", "projectId": project,
+                    "title": format!("Round {round}"), "text": "Remember it",
+                });
+                world.ok("app_memory", remember).await;
             }
             _ => {
                 let chat = chats.last().unwrap();

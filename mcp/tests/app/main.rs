@@ -8,6 +8,7 @@ mod conversation;
 mod deletion;
 mod hostile;
 mod instructions;
+mod memory;
 mod pages;
 mod refusals;
 mod schemas;

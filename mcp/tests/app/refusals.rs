@@ -96,7 +96,7 @@ async fn wrong_reads_are_refused_with_a_sentence() {
     let other = world.chat(&first, "More").await;
     let table = [
         json!({}),
-        json!({ "resource": "Memory" }),
+        json!({ "resource": "Everything" }),
         json!({ "resource": "Projects", "limit": 0 }),
         json!({ "resource": "Projects", "limit": 1001 }),
         json!({ "resource": "Projects", "limit": "5" }),

@@ -15,7 +15,15 @@ async fn the_tools_are_listed_in_a_fixed_order_with_caching_hints() {
     let names: Vec<&str> = first.tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(
         names,
-        ["app_read", "app_chats", "app_runs", "app_projects", "app_security", "app_instructions"]
+        [
+            "app_read",
+            "app_chats",
+            "app_runs",
+            "app_projects",
+            "app_security",
+            "app_memory",
+            "app_instructions"
+        ]
     );
     assert!(first.ttl_ms.unwrap() > 0);
     assert_eq!(first.cache_scope, Some(CacheScope::Private));

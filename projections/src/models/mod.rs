@@ -3,6 +3,7 @@
 
 mod chats;
 mod keys;
+mod memory;
 mod projects;
 mod runs;
 mod workspace;
@@ -11,6 +12,7 @@ use scripta_events::log::Recorded;
 use scripta_events::{LogId, Position};
 
 pub(crate) use chats::{ChatModel, Chats};
+pub(crate) use memory::{Memory, MemoryModel};
 pub(crate) use projects::{ProjectModel, Projects};
 pub(crate) use runs::{RunModel, Runs};
 pub(crate) use workspace::{Workspace, WorkspaceModel};

@@ -4,6 +4,7 @@ mod chat;
 mod chats;
 mod instructions;
 mod listing;
+mod memory;
 mod messages;
 mod project;
 mod projects;
@@ -33,13 +34,15 @@ use crate::pages::{CursorError, CursorKey, KeptLists, Place, Query};
 use crate::result::{Item, PageResult};
 use crate::scope::{self, ScopeError};
 use crate::server::App;
-use crate::view::{Id, RoleView, Time};
+use crate::view::{Id, RoleView, ScopeView, Time};
 
 pub(super) const DESCRIPTION: &str = "\
 Reads what there is, a page at a time; changes nothing.\n\
 Projects: by name\n\
 Project: projectId; one project\n\
 Instructions: projectId; what every model is told in it\n\
+Memory: scope? (Workspace, or Project with projectId), projectId?, memoryId?; long-term memory, by \
+creation\n\
 Chats: projectId?; pinned first, then by last activity, newest first\n\
 Chat: chatId; one chat with its branches, without messages\n\
 Messages: chatId (its first branch) or branchId, order?; the branch's history from its first message \
@@ -65,12 +68,17 @@ const EVERY_READ_TAKES: [&str; 2] = ["asOf", "waitFor"];
 pub(crate) struct ReadArguments {
     /// What to read.
     resource: Resource,
-    /// The project, or only what is of it. For Project, Instructions, Chats, Runs and Search.
+    /// The project, or only what is of it. For Project, Instructions, Memory, Chats,
+    /// Runs and Search.
     project_id: Option<Id>,
     /// The chat. For Chat, Messages, Runs and Search.
     chat_id: Option<Id>,
     /// The branch; a chat's first branch has the chat's id. For Messages, Runs and Search.
     branch_id: Option<Id>,
+    /// Whose memory: Workspace, or Project with projectId. For Memory.
+    scope: Option<ScopeView>,
+    /// One entry of it. For Memory.
+    memory_id: Option<Id>,
     /// The most items of a page; 100 unless given.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
@@ -106,6 +114,7 @@ enum Resource {
     Projects,
     Project,
     Instructions,
+    Memory,
     Chats,
     Chat,
     Messages,
@@ -271,8 +280,12 @@ async fn chat_of(app: &App, arguments: &ReadArguments) -> Result<Option<ChatId>,
 /// Where a call comes from a run, an omitted id means the run's own.
 fn fill_in(resource: Resource, run: RunScope, arguments: &mut JsonObject) {
     let named = |names: &[&str]| names.iter().any(|name| arguments.contains_key(*name));
+    let of_workspace = arguments.get("scope").is_some_and(|scope| scope == "Workspace");
     let own = match resource {
         Resource::Project | Resource::Instructions if !named(&["projectId"]) => {
+            Some(("projectId", run.project.to_string()))
+        }
+        Resource::Memory if !named(&["projectId", "memoryId"]) && !of_workspace => {
             Some(("projectId", run.project.to_string()))
         }
         Resource::Chat if !named(&["chatId", "branchId"]) => Some(("chatId", run.chat.to_string())),
@@ -292,6 +305,7 @@ fn used_by(resource: Resource) -> &'static [ProjectionName] {
         Resource::Projects | Resource::Project | Resource::Instructions | Resource::Chats => {
             &[ProjectionName::Projects, ProjectionName::Chats]
         }
+        Resource::Memory => &[ProjectionName::Projects, ProjectionName::Memory],
         Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
         Resource::Settings => &[ProjectionName::Workspace],
@@ -306,6 +320,7 @@ fn shape(resource: Resource) -> Shape {
         Resource::Projects => projects::SHAPE,
         Resource::Project => project::SHAPE,
         Resource::Instructions => instructions::SHAPE,
+        Resource::Memory => memory::SHAPE,
         Resource::Chats => chats::SHAPE,
         Resource::Chat => chat::SHAPE,
         Resource::Messages => messages::SHAPE,
@@ -321,6 +336,7 @@ impl Reader {
             Resource::Projects => projects::page(self),
             Resource::Project => project::page(self),
             Resource::Instructions => instructions::page(self),
+            Resource::Memory => memory::page(self),
             Resource::Chats => chats::page(self),
             Resource::Chat => chat::page(self),
             Resource::Messages => messages::page(self),
