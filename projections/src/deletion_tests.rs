@@ -302,8 +302,8 @@ proptest! {
         let history = History::new();
         let dir = tempfile::tempdir().unwrap();
         let live = history.open(dir.path());
-        let mut told = Told::default();
-        told.projects = vec![history.project("one"), history.project("two")];
+        let projects = vec![history.project("one"), history.project("two")];
+        let mut told = Told { projects, ..Told::default() };
         for step in &steps {
             told.apply(&history, step);
             if matches!(step, Step::CatchUp) {

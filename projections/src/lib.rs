@@ -12,6 +12,7 @@ mod error;
 mod follower;
 mod models;
 mod moment;
+mod opening;
 mod projections;
 mod rows;
 mod search;

@@ -12,7 +12,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::follower::Halt;
-use crate::projections::{Opening, Source};
+use crate::opening::{Opening, Source};
 use crate::{OpenError, Projections};
 
 /// The subfolder of the projections with the rows of moments. What is left there by a process

@@ -19,7 +19,7 @@ use super::entry::{Entry, key_bytes};
 use super::fold;
 use super::need::{Need, Trigram, trigrams};
 use crate::OpenError;
-use crate::projections::set_aside;
+use crate::opening::set_aside;
 
 /// The version of the index's fields and of what is put into them.
 pub(crate) const VERSION: u32 = 1;
