@@ -38,17 +38,18 @@ impl<A: Aggregate> AggregateActor<A> {
         })
     }
 
-    /// Leaves memory when it was idle for long enough. What is in the mailbox by then is
-    /// answered by nobody, and its senders go to the directory again.
+    /// Leaves memory when it was idle for long enough and nobody waits for it.
     fn look_around(&mut self, context: &mut Context<Self>) {
         let idle_after = self.engine.options.idle_after;
         match idle_after.checked_sub(self.used.elapsed()) {
             Some(rest) if !rest.is_zero() => {
                 context.run_later(rest, Self::look_around);
             }
-            _ => {
-                self.engine.forget::<A>(self.replica.id(), &context.address());
+            _ if self.engine.forget::<A>(self.replica.id(), &context.address()) => {
                 context.notify(Leave);
+            }
+            _ => {
+                context.run_later(idle_after, Self::look_around);
             }
         }
     }
@@ -56,9 +57,15 @@ impl<A: Aggregate> AggregateActor<A> {
     /// Takes the replica out for an exclusive piece of work; the actor takes nothing else from
     /// its mailbox until it is back.
     fn take(&mut self) -> (Arc<Engine>, Replica<A>) {
-        self.used = Instant::now();
         let empty = Replica::new(self.replica.id());
         (self.engine.clone(), std::mem::replace(&mut self.replica, empty))
+    }
+
+    /// Idle from now on, and not since the work began: under load that would be longer ago than it
+    /// may be idle, and every command but the first would find that its actor has left.
+    fn put_back(&mut self, replica: Replica<A>) {
+        self.replica = replica;
+        self.used = Instant::now();
     }
 }
 
@@ -84,7 +91,7 @@ impl<A: Aggregate> Handler<Execute<A>> for AggregateActor<A> {
             (replica, result)
         };
         let put_back = |(replica, result), actor: &mut Self, _: &mut Context<Self>| {
-            actor.replica = replica;
+            actor.put_back(replica);
             result
         };
         AtomicResponse::new(Box::pin(work.into_actor(self).map(put_back)))
@@ -107,7 +114,7 @@ impl<A: Aggregate> Handler<GetState<A>> for AggregateActor<A> {
             (replica, state)
         };
         let put_back = |(replica, state), actor: &mut Self, _: &mut Context<Self>| {
-            actor.replica = replica;
+            actor.put_back(replica);
             state
         };
         AtomicResponse::new(Box::pin(work.into_actor(self).map(put_back)))

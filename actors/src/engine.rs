@@ -28,8 +28,8 @@ use crate::{
     Project, ProjectLists, ProjectState, Run, RunKey, RunState, Toolbox, Workspace,
 };
 
-/// How often a command is sent again when its actor has left meanwhile (inclusive): each time, a
-/// new actor is started, which stays for its idle time.
+/// How often a command is sent again when its actor ended before it answered (inclusive): each
+/// time, a new actor is started.
 const MAX_SENDS: u32 = 32;
 
 /// How often the start of a queued message is tried again after the log failed (inclusive), with
@@ -58,6 +58,18 @@ pub struct Engine {
     pub(crate) born_at: Position,
     directory: DashMap<StreamId, Box<dyn Any + Send + Sync>>,
     arbiters: Vec<ArbiterHandle>,
+}
+
+/// An actor, and how many hold on to it: the directory, and each who waits for its answer.
+struct Seat<A: Aggregate> {
+    actor: Addr<AggregateActor<A>>,
+    held: Arc<()>,
+}
+
+impl<A: Aggregate> Clone for Seat<A> {
+    fn clone(&self) -> Seat<A> {
+        Seat { actor: self.actor.clone(), held: self.held.clone() }
+    }
 }
 
 /// What an engine is made of.
@@ -101,7 +113,8 @@ impl Engine {
         let operation = meta.operation.unwrap_or_else(OperationId::random);
         let order = Arc::new(Order { command, meta, operation });
         for _ in 0..MAX_SENDS {
-            match self.actor::<A>(id)?.send(Execute(order.clone())).await {
+            let seat = self.seat::<A>(id)?;
+            match seat.actor.send(Execute(order.clone())).await {
                 Ok(result) => return result,
                 Err(MailboxError::Closed | MailboxError::Timeout) => {}
             }
@@ -123,7 +136,8 @@ impl Engine {
         id: A::Id,
     ) -> Result<Option<(Arc<A::State>, Revision)>, LoadError> {
         for _ in 0..MAX_SENDS {
-            match self.actor::<A>(id)?.send(GetState(PhantomData)).await {
+            let seat = self.seat::<A>(id)?;
+            match seat.actor.send(GetState(PhantomData)).await {
                 Ok(result) => return result,
                 Err(MailboxError::Closed | MailboxError::Timeout) => {}
             }
@@ -139,22 +153,22 @@ impl Engine {
         LoadError::Unanswered { what, attempts: MAX_SENDS }
     }
 
-    /// The actor, started if need be.
-    fn actor<A: Aggregate>(
-        self: &Arc<Self>,
-        id: A::Id,
-    ) -> Result<Addr<AggregateActor<A>>, LoadError> {
+    /// The actor, started if need be. It stays in memory while this is held.
+    fn seat<A: Aggregate>(self: &Arc<Self>, id: A::Id) -> Result<Seat<A>, LoadError> {
         let stream = A::stream(id);
         let arbiter = self.arbiter(stream)?;
-        let launch = || AggregateActor::<A>::launch(self.clone(), id, arbiter);
+        let launch = || Seat {
+            actor: AggregateActor::<A>::launch(self.clone(), id, arbiter),
+            held: Arc::new(()),
+        };
         let mut entry = self.directory.entry(stream).or_insert_with(|| Box::new(launch()));
-        match entry.downcast_ref::<Addr<AggregateActor<A>>>() {
-            Some(actor) if actor.connected() => Ok(actor.clone()),
+        match entry.downcast_ref::<Seat<A>>() {
+            Some(seat) if seat.actor.connected() => Ok(seat.clone()),
             // It ended by itself, by a panic: a new one takes its place.
             _ => {
-                let actor = launch();
-                *entry = Box::new(actor.clone());
-                Ok(actor)
+                let seat = launch();
+                *entry = Box::new(seat.clone());
+                Ok(seat)
             }
         }
     }
@@ -168,11 +182,18 @@ impl Engine {
         chosen.and_then(|at| self.arbiters.get(at)).ok_or(LoadError::ShuttingDown)
     }
 
-    /// Takes an actor out of the directory, unless another has taken its place.
-    pub(crate) fn forget<A: Aggregate>(&self, id: A::Id, actor: &Addr<AggregateActor<A>>) {
-        self.directory.remove_if(&A::stream(id), |_, entry| {
-            entry.downcast_ref::<Addr<AggregateActor<A>>>() == Some(actor)
+    /// Takes an actor out of the directory, unless somebody holds its seat. Whether it may leave.
+    pub(crate) fn forget<A: Aggregate>(&self, id: A::Id, actor: &Addr<AggregateActor<A>>) -> bool {
+        let stream = A::stream(id);
+        // Under the lock of the entry, which whoever takes a seat holds too.
+        self.directory.remove_if(&stream, |_, entry| {
+            let seat = entry.downcast_ref::<Seat<A>>();
+            seat.is_some_and(|seat| seat.actor == *actor && Arc::strong_count(&seat.held) == 1)
         });
+        let is_there = self.directory.get(&stream).is_some_and(|entry| {
+            entry.downcast_ref::<Seat<A>>().is_some_and(|seat| seat.actor == *actor)
+        });
+        !is_there
     }
 
     /// How many actors are in memory.
