@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::{Addr, ArbiterHandle, MailboxError};
-use dashmap::DashMap;
+use dashmap::{DashMap, Entry};
 use futures::StreamExt;
 use scripta_events::domain::{
     BRANCH, BranchId, CHAT, ChatId, ConnectionId, ProjectId, WorkspaceDocuments, WorkspaceId,
@@ -184,16 +184,19 @@ impl Engine {
 
     /// Takes an actor out of the directory, unless somebody holds its seat. Whether it may leave.
     pub(crate) fn forget<A: Aggregate>(&self, id: A::Id, actor: &Addr<AggregateActor<A>>) -> bool {
-        let stream = A::stream(id);
         // Under the lock of the entry, which whoever takes a seat holds too.
-        self.directory.remove_if(&stream, |_, entry| {
-            let seat = entry.downcast_ref::<Seat<A>>();
-            seat.is_some_and(|seat| seat.actor == *actor && Arc::strong_count(&seat.held) == 1)
-        });
-        let is_there = self.directory.get(&stream).is_some_and(|entry| {
-            entry.downcast_ref::<Seat<A>>().is_some_and(|seat| seat.actor == *actor)
-        });
-        !is_there
+        let Entry::Occupied(entry) = self.directory.entry(A::stream(id)) else { return true };
+        match entry.get().downcast_ref::<Seat<A>>() {
+            Some(seat) if seat.actor == *actor => {
+                let is_idle = Arc::strong_count(&seat.held) == 1;
+                if is_idle {
+                    entry.remove();
+                }
+                is_idle
+            }
+            // Another has taken its place.
+            _ => true,
+        }
     }
 
     /// How many actors are in memory.
@@ -242,7 +245,8 @@ impl Engine {
 }
 
 /// What deciders need from other streams. Actors ask only upwards (a branch its chat, a chat its
-/// project, a project the workspace), so that no two wait for each other; downwards they fold the log themselves.
+/// project, a project the workspace), so that no two wait for each other; downwards they fold the
+/// log themselves.
 impl Engine {
     pub(crate) async fn chat(
         self: &Arc<Self>,

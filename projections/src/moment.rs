@@ -1,7 +1,6 @@
 //! The read models as they were at a position of the log.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use futures::StreamExt as _;
 use scripta_events::codec::DecodeError;
@@ -172,9 +171,3 @@ pub(crate) fn sweep(dir: &Path) -> Result<(), OpenError> {
         _ => Ok(()),
     }
 }
-
-/// A moment can be handed from thread to thread, and shared.
-const _: fn() = || {
-    fn shared<T: Send + Sync>() {}
-    shared::<Arc<Projections>>();
-};

@@ -199,6 +199,7 @@ impl<D: Disk, I: Index> Core<D, I> {
         }
     }
 
+    /// Checks one commit and appends its bytes to the frame.
     fn add(&self, draft: &mut Draft, commit: &Commit) -> Result<Receipt, AppendError> {
         if let Some(first) = self.known(commit.operation, draft)? {
             if first.fingerprint != commit.fingerprint {
