@@ -314,7 +314,7 @@
 //! | length of a segment | 64 MiB unless told, at most 1 GiB | [`Options`](segment::Options), [`MAX_SEGMENT_BYTES`](segment::MAX_SEGMENT_BYTES) |
 //! | free space kept | 256 MiB unless told | [`Options`](segment::Options) |
 //! | processes that write one log | 1 | readers of files beside it: `verify`, `backup` |
-//! | events, streams, operations | what the disk holds | in memory: what is newer than the last seal, and filters of about three bytes a commit and a stream |
+//! | events, streams, operations | what the disk holds | in memory: the newest sealed segment's index and what is newer, and filters of about three bytes a commit and a stream |
 //!
 //! Inclusive all. What is over a limit is refused with the figure and the limit, before anything is
 //! written.

@@ -11,7 +11,7 @@ use super::commit_bytes::Checksums;
 use super::disk::Disk;
 use super::frame::Frame;
 use super::index::{Index, Place};
-use super::store::{FrameReader, RecordReader, Store, corrupt};
+use super::store::{FrameReader, RecordReader, Store, visit_events};
 use crate::log::{Filter, ReadError, Receipt, Recorded};
 use crate::{OperationId, Position, Revision, StreamId};
 
@@ -133,20 +133,16 @@ impl ReadFrame {
             while events.len() < BATCH_EVENTS
                 && let Some(commit) = commits.next()
             {
-                let added = commit.and_then(|commit| {
-                    commit.records(Checksums::Trust).try_for_each(|record| {
-                        let (_, event) = record?;
-                        if is_wanted(&event) {
-                            if events.is_empty() {
-                                events.reserve(count.min(BATCH_EVENTS));
-                            }
-                            events.push(event);
+                let mut add = |event| {
+                    if is_wanted(&event) {
+                        if events.is_empty() {
+                            events.reserve(count.min(BATCH_EVENTS));
                         }
-                        Ok(())
-                    })
-                });
-                if let Err(reason) = added {
-                    return Some(Err(corrupt(segment, offset, reason)));
+                        events.push(event);
+                    }
+                };
+                if let Err(error) = visit_events(segment, offset, commit, &mut add) {
+                    return Some(Err(error));
                 }
             }
             (!events.is_empty()).then_some(Ok(events))

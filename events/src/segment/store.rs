@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::commit_bytes::{Checksums, CommitHead, Record};
 use super::disk::{Disk, DiskFile, read_vec};
 use super::format::{FRAME_HEADER, FrameHeader, SEGMENT_HEADER, segment_name};
-use super::frame::Frame;
+use super::frame::{Frame, FrameCommit};
 use super::index::{Index, Place, SegmentIndex};
 use crate::log::{ReadError, Receipt, Recorded};
 use crate::{LogId, OperationId, Position, Revision, StreamId};
@@ -288,6 +288,22 @@ impl Place {
     }
 }
 
+/// Gives each event of a commit to `visit`; the frame that it is of begins at `offset`.
+pub(super) fn visit_events(
+    segment: Position,
+    offset: u64,
+    commit: Result<FrameCommit, String>,
+    visit: &mut impl FnMut(Recorded),
+) -> Result<(), ReadError> {
+    let visit_all = || {
+        for record in commit?.records(Checksums::Trust) {
+            visit(record?.1);
+        }
+        Ok(())
+    };
+    visit_all().map_err(|reason: String| corrupt(segment, offset, reason))
+}
+
 /// What is at an offset of a segment is not what was written.
 pub(super) fn corrupt(segment: Position, offset: u64, reason: impl Into<String>) -> ReadError {
     ReadError::Corrupt { segment: segment_name(segment), offset, reason: reason.into() }
@@ -368,11 +384,8 @@ impl<D: Disk, I: Index> FrameReader<D, I> {
         frame: &Frame,
         mut visit: impl FnMut(Recorded),
     ) -> Result<(), ReadError> {
-        let corrupt = |reason: String| self.segment.corrupt(frame.header.offset, reason);
         for commit in frame.commits(Checksums::Trust) {
-            for record in commit.map_err(corrupt)?.records(Checksums::Trust) {
-                visit(record.map_err(corrupt)?.1);
-            }
+            visit_events(self.segment(), frame.header.offset, commit, &mut visit)?;
         }
         Ok(())
     }

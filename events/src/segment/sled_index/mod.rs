@@ -7,7 +7,7 @@
 //! memory, about three bytes a commit and a stream; everything else is looked up.
 //!
 //! A segment that was just sealed is answered from memory until a thread of this index has
-//! stored it.
+//! stored it, and the newest one also after that, until the next is stored.
 
 mod bloom;
 mod filters;
