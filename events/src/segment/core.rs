@@ -177,9 +177,7 @@ impl<D: Disk, I: Index> Core<D, I> {
     fn ready(&mut self) -> Result<(), AppendError> {
         self.usable()?;
         let reserve = self.options.reserve_bytes;
-        // A file system that can't tell its free space is treated as one that has enough: the
-        // writes themselves will tell.
-        let free = self.store.disk.free_bytes().unwrap_or(u64::MAX);
+        let free = self.free_bytes();
         if free < reserve {
             return Err(AppendError::DiskFull { free, reserve });
         }
@@ -323,6 +321,11 @@ impl<D: Disk, I: Index> Core<D, I> {
             return Ok(());
         }
         let allocated = needed.max(self.allocated + 1).next_multiple_of(piece);
+        // Space ahead is a convenience, which is not taken out of the reserve.
+        let kept = self.options.reserve_bytes.saturating_add(allocated - self.allocated);
+        if fits && self.free_bytes() < kept {
+            return Ok(());
+        }
         let extended = self.active.file.allocate(allocated).and_then(|()| self.active.file.sync());
         match extended {
             Ok(()) => {
@@ -343,11 +346,14 @@ impl<D: Disk, I: Index> Core<D, I> {
         }
     }
 
+    /// A file system that can't tell its free space is treated as one that has enough: the writes
+    /// themselves will tell.
+    fn free_bytes(&self) -> u64 {
+        self.store.disk.free_bytes().unwrap_or(u64::MAX)
+    }
+
     fn disk_full(&self) -> AppendError {
-        AppendError::DiskFull {
-            free: self.store.disk.free_bytes().unwrap_or(0),
-            reserve: self.options.reserve_bytes,
-        }
+        AppendError::DiskFull { free: self.free_bytes(), reserve: self.options.reserve_bytes }
     }
 
     fn place(&self) -> FramePlace {

@@ -210,8 +210,12 @@ impl SegmentLog {
             source,
         })?;
         let lock = disk.lock()?;
-        let index = SledIndex::open(&index).map_err(OpenError::Index)?;
-        let (core, opened) = open::open(disk, index, options, Timestamp::now(), progress)?;
+        let (core, opened) = std::thread::scope(|scope| {
+            // sled and the last segment both take their time, and need nothing of each other.
+            let opening = scope.spawn(|| SledIndex::open(&index));
+            let index = || opening.join().unwrap_or_else(panicked).map_err(OpenError::Index);
+            open::open(disk, index, options, Timestamp::now(), progress)
+        })?;
         let store = core.store().clone();
         let writer = Writer::start(core, lock)
             .map_err(|source| OpenError::Io { what: "starting the writer".to_owned(), source })?;
@@ -228,6 +232,10 @@ impl SegmentLog {
     pub async fn close(&self) -> Result<(), AppendError> {
         self.writer.close().await
     }
+}
+
+fn panicked(_panic: Box<dyn std::any::Any + Send>) -> Result<SledIndex, ReadError> {
+    Err(ReadError::Index { reason: "opening it ended in a panic".to_owned() })
 }
 
 impl EventLog for SegmentLog {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::commit_bytes::Checksums;
 use super::core::{Core, OPEN_ZEROS, Resume, create_segment, first_header};
 use super::disk::{Disk, DiskFile, read_full};
-use super::format::{FrameKind, SegmentHeader, segment_first, segment_name};
+use super::format::{FrameKind, SEGMENT_HEADER, SegmentHeader, segment_first, segment_name};
 use super::index::{Index, Sealed, SegmentIndex};
 use super::scan::{Bad, Ending, Progress, read_header, scan, valid_frame_after};
 use super::store::{Segment, Store};
@@ -18,10 +18,11 @@ use crate::{LogId, Position, Timestamp};
 /// How much of the tail is written again at once, in bytes.
 const REWRITE_CHUNK: usize = 1024 * 1024;
 
-/// Opens the log on `disk`, or makes one. `now` is the time of its making.
+/// Opens the log on `disk`, or makes one. `now` is the time of its making. `index` is asked for
+/// once the last segment was read, which needs none, so that it can be opened meanwhile.
 pub(crate) fn open<D: Disk, I: Index>(
     disk: D,
-    index: I,
+    index: impl FnOnce() -> Result<I, OpenError>,
     options: Options,
     now: Timestamp,
     progress: &mut dyn FnMut(Rebuilt),
@@ -41,6 +42,8 @@ pub(crate) fn open<D: Disk, I: Index>(
     let mut chain = Walk { log: None, expected: None, time: Timestamp::default() };
     let mut segments = Vec::with_capacity(firsts.len());
     let last = firsts.pop().unwrap_or(Position(1));
+    let tail = Tail::read(&disk, last)?;
+    let index = index()?;
     begin_index(&disk, &index, &firsts, last)?;
     let total = firsts.len();
     for (done, first) in firsts.into_iter().enumerate() {
@@ -50,7 +53,7 @@ pub(crate) fn open<D: Disk, I: Index>(
             progress(Rebuilt { segments: done + 1, of: total });
         }
     }
-    let (resume, tail, log, cut) = chain.last_segment(&disk, last)?;
+    let (resume, tail, log, cut) = chain.last_segment(tail, last)?;
     segments.push(resume.active.clone());
     let head = Position(resume.next.0.saturating_sub(1));
     let opened = Opened { log, head, segments: segments.len(), created, cut };
@@ -100,6 +103,26 @@ fn sweep<D: Disk>(disk: &D) -> io::Result<()> {
 
 fn failed(doing: &str, header: &SegmentHeader, source: io::Error) -> OpenError {
     OpenError::Io { what: format!("{doing} {}", segment_name(header.first)), source }
+}
+
+/// The last segment as it was read, before anything was compared with the segments before it.
+struct Tail<F> {
+    file: F,
+    held: SegmentIndex,
+    progress: Progress,
+    ending: Ending,
+}
+
+impl<F: DiskFile> Tail<F> {
+    fn read(disk: &impl Disk<File = F>, first: Position) -> Result<Tail<F>, OpenError> {
+        let io = |source| OpenError::Io { what: reading(first), source };
+        let file = disk.open(&segment_name(first), true).map_err(io)?;
+        let header = read_header(&file).map_err(io)?.map_err(|reason| corrupt(first, 0, reason))?;
+        let mut held = SegmentIndex::new(first);
+        let mut progress = Progress::start(&header, Timestamp::default());
+        let ending = scan_into(&file, &header, &mut progress, &mut held).map_err(io)?;
+        Ok(Tail { file, held, progress, ending })
+    }
 }
 
 /// The chain from segment to segment.
@@ -175,17 +198,19 @@ impl Walk {
 
     /// The last segment: what a crash left at its end is mended.
     #[allow(clippy::type_complexity)]
-    fn last_segment<D: Disk>(
+    fn last_segment<F: DiskFile>(
         &mut self,
-        disk: &D,
+        tail: Tail<F>,
         first: Position,
-    ) -> Result<(Resume<D::File>, SegmentIndex, LogId, Option<CutTail>), OpenError> {
+    ) -> Result<(Resume<F>, SegmentIndex, LogId, Option<CutTail>), OpenError> {
         let io = |source| OpenError::Io { what: reading(first), source };
-        let file = disk.open(&segment_name(first), true).map_err(io)?;
+        let Tail { file, held, mut progress, ending } = tail;
         let header = self.header(&file, first)?;
-        let mut held = SegmentIndex::new(first);
-        let mut progress = Progress::start(&header, self.time);
-        let ending = scan_into(&file, &header, &mut progress, &mut held).map_err(io)?;
+        if progress.begun.is_some_and(|begun| begun < self.time) {
+            let reason = "the frame is older than the frame before it".to_owned();
+            return Err(corrupt(first, SEGMENT_HEADER as u64, reason));
+        }
+        progress.time = progress.time.max(self.time);
         let torn = judge_tail(&file, header.log, &ending, &progress, first)?;
         let mut length = file.len().map_err(io)?;
         let cut = if torn {

@@ -482,6 +482,7 @@ fn read_from(
         chain: header.chain,
         next: header.first,
         time: header.time,
+        begun: None,
         last: None,
         last_mark: offset,
     };

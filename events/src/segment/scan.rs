@@ -23,6 +23,8 @@ pub(super) struct Progress {
     pub chain: Chain,
     pub next: Position,
     pub time: Timestamp,
+    /// The time of this segment's first frame.
+    pub begun: Option<Timestamp>,
     pub last: Option<FrameKind>,
     /// Where the last mark of this segment begins, or its first frame would.
     pub last_mark: u64,
@@ -54,6 +56,7 @@ impl Progress {
             chain: header.chain,
             next: header.first,
             time,
+            begun: None,
             last: None,
             last_mark: SEGMENT_HEADER as u64,
         }
@@ -153,6 +156,7 @@ impl Progress {
         self.chain = frame.hash();
         self.next = frame.next();
         self.time = frame.header.time;
+        self.begun.get_or_insert(frame.header.time);
         self.last = Some(frame.header.kind);
     }
 }

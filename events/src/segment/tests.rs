@@ -43,7 +43,7 @@ fn fixed_log(disk: &SimDisk, segment_bytes: u64) -> SimCore {
     let header = first_header(LogId(Uuid::from_u128(0x5C21)), Timestamp(1_000));
     create_segment(disk, &header, options).unwrap();
     let opened =
-        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0), &mut |_| {});
+        open::open(disk.clone(), || Ok(MemoryIndex::default()), options, Timestamp(0), &mut |_| {});
     opened.unwrap().0
 }
 
@@ -141,7 +141,8 @@ fn a_failed_sync_poisons_until_reopening() {
     drop(core);
     let options = Options { segment_bytes: 64 * 1024, reserve_bytes: 0 };
     let (mut core, _) =
-        open::open(disk, MemoryIndex::default(), options, Timestamp(3_000), &mut |_| {}).unwrap();
+        open::open(disk, || Ok(MemoryIndex::default()), options, Timestamp(3_000), &mut |_| {})
+            .unwrap();
     let again = core.append_group(&[fixed_commit(1)], Timestamp(3_000)).remove(0);
     assert!(again.is_ok(), "{again:?}");
 }
@@ -152,7 +153,7 @@ fn a_full_disk_refuses_reads_on_and_recovers_by_itself() {
     drop(fixed_log(&disk, 64 * 1024));
     let options = Options { segment_bytes: 64 * 1024, reserve_bytes: 1 };
     let opened =
-        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0), &mut |_| {});
+        open::open(disk.clone(), || Ok(MemoryIndex::default()), options, Timestamp(0), &mut |_| {});
     let mut core = opened.unwrap().0;
     core.append_group(&[fixed_commit(0)], Timestamp(2_000)).remove(0).unwrap();
     disk.plan(1, simulation::Fault::Full);
@@ -164,4 +165,27 @@ fn a_full_disk_refuses_reads_on_and_recovers_by_itself() {
     assert_eq!(core.store().receipt(fixed_commit(1).operation).unwrap(), None);
     disk.mend();
     core.append_group(&[fixed_commit(1)], Timestamp(2_000)).remove(0).unwrap();
+}
+
+#[test]
+fn space_ahead_is_not_taken_out_of_the_reserve() {
+    for (reserve_bytes, pieces) in [(0, 2), (simulation::FREE_BYTES, 1)] {
+        let disk = new_disk();
+        let segment_bytes = 4 * PREALLOCATED;
+        drop(fixed_log(&disk, segment_bytes));
+        let options = Options { segment_bytes, reserve_bytes };
+        let (mut core, _) = open::open(
+            disk.clone(),
+            || Ok(MemoryIndex::default()),
+            options,
+            Timestamp(0),
+            &mut |_| {},
+        )
+        .unwrap();
+        let mut large = fixed_commit(0);
+        large.appends[0].events[0].payload = vec![7; PREALLOCATED as usize / 4 * 3].into();
+        core.append_group(&[large], Timestamp(2_000)).remove(0).unwrap();
+        let length = disk.contents(&format::segment_name(Position(1))).len() as u64;
+        assert_eq!(length, pieces * PREALLOCATED);
+    }
 }

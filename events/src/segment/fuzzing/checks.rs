@@ -44,7 +44,7 @@ pub(super) fn check_log(disk: &SimDisk, strictness: Strictness<'_>) {
     check_view(disk, strictness, verified.is_ok().then_some(&seen));
     check_salvage(disk, strictness, verified.is_ok().then_some(&seen));
     let index = MemoryIndex::default();
-    let opened = open::open(disk.clone(), index, OPTIONS, Timestamp(3_000), &mut |_| {});
+    let opened = open::open(disk.clone(), || Ok(index), OPTIONS, Timestamp(3_000), &mut |_| {});
     let (mut core, opened) = match (opened, &verified) {
         (Ok(opened), _) => opened,
         // Without files there is no log, which opening would have made.

@@ -52,7 +52,7 @@ fn make(close: bool) -> Original {
     let made = create_segment(&disk, &header, OPTIONS);
     assert!(made.is_ok(), "a segment can't be made on a good disk");
     let index = MemoryIndex::default();
-    let opened = open::open(disk.clone(), index, OPTIONS, Timestamp(0), &mut |_| {});
+    let opened = open::open(disk.clone(), || Ok(index), OPTIONS, Timestamp(0), &mut |_| {});
     let Ok((mut core, _)) = opened else { panic!("a good log doesn't open") };
     for n in 0..COMMITS {
         let answers = core.append_group(&[commit(n)], Timestamp(2_000));

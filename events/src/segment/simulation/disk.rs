@@ -11,6 +11,9 @@ use crate::segment::disk::{Disk, DiskFile};
 /// What a disk writes whole or not at all, in bytes.
 const SECTOR: usize = 512;
 
+/// What is free, in bytes, while the disk isn't full: it is never used up.
+pub(crate) const FREE_BYTES: u64 = 1 << 40;
+
 /// What goes wrong, and when. Steps are counted over all that changes or syncs something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -386,7 +389,7 @@ impl Disk for SimDisk {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        Ok(if self.state().full { 0 } else { u64::MAX })
+        Ok(if self.state().full { 0 } else { FREE_BYTES })
     }
 }
 

@@ -15,6 +15,8 @@ mod model;
 mod workload;
 mod world;
 
+#[cfg(test)]
+pub(crate) use disk::FREE_BYTES;
 pub use disk::{Breakage, Fault, SimDisk, SimFile};
 pub use world::{Failure, Plan, Summary, run, shorten};
 

@@ -235,7 +235,7 @@ impl<'a> World<'a> {
         self.index.forget(self.rng.usize(..4));
         open::open(
             self.disk.clone(),
-            self.index.clone(),
+            || Ok(self.index.clone()),
             self.options,
             Timestamp(self.now),
             &mut |_| {},

@@ -41,7 +41,7 @@ fn has_head(disk: &SimDisk, head: [u8; 32]) -> Result<Verified, VerifyError> {
 fn grow(disk: &SimDisk, commits: std::ops::Range<u128>) -> SimCore {
     let options = Options { segment_bytes: 1_500, reserve_bytes: 0 };
     let opened =
-        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(0), &mut |_| {});
+        open::open(disk.clone(), || Ok(MemoryIndex::default()), options, Timestamp(0), &mut |_| {});
     let mut core = opened.unwrap().0;
     for n in commits {
         core.append_group(&[fixed_commit(n)], Timestamp(4_000)).remove(0).unwrap();

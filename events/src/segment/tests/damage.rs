@@ -29,8 +29,13 @@ pub(super) fn names(disk: &SimDisk) -> Vec<String> {
 
 pub(super) fn reopen(disk: &SimDisk) -> Result<Opened, OpenError> {
     let options = Options { segment_bytes: 1_500, reserve_bytes: 0 };
-    let opened =
-        open::open(disk.clone(), MemoryIndex::default(), options, Timestamp(3_000), &mut |_| {});
+    let opened = open::open(
+        disk.clone(),
+        || Ok(MemoryIndex::default()),
+        options,
+        Timestamp(3_000),
+        &mut |_| {},
+    );
     opened.map(|(_, opened)| opened)
 }
 

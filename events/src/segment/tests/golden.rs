@@ -35,8 +35,13 @@ fn the_golden_file_reads_as_it_was_written() {
     disk.put(NAME, GOLDEN);
     let verified = verify(&disk, &mut |_| Ok(()), &mut |_, _| {}).unwrap();
     assert_eq!((verified.events, verified.commits, verified.frames), (11, 5, 5));
-    let opened =
-        open::open(disk, MemoryIndex::default(), Options::default(), Timestamp(0), &mut |_| {});
+    let opened = open::open(
+        disk,
+        || Ok(MemoryIndex::default()),
+        Options::default(),
+        Timestamp(0),
+        &mut |_| {},
+    );
     let (core, _) = opened.unwrap();
     let mut reader = FrameReader::at(core.store().clone(), Position(1)).unwrap();
     let mut events = Vec::new();
