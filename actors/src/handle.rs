@@ -14,8 +14,8 @@ use crate::arbiters::Arbiters;
 use crate::engine::{Engine, Makings};
 use crate::{
     Aggregate, Branch, BranchCommand, BranchKey, BranchStatus, CommandMeta, Done, ExecuteError,
-    LoadError, Models, ProjectLists, Refusal, Run, RunCommand, RunKey, RunStatus, StartError,
-    Toolbox,
+    LoadError, Models, PauseReason, ProjectLists, Refusal, Run, RunCommand, RunKey, RunStatus,
+    StartError, Toolbox,
 };
 
 /// Why a run that was under way when the process ended is over.
@@ -82,8 +82,8 @@ pub struct TurnStatus {
     pub run: Option<RunId>,
     /// How it stands; [`Queued`](RunStatus::Queued) while the message waits.
     pub status: RunStatus,
-    /// Whether the message waits in a branch that is paused: only a person lets it go on.
-    pub paused: bool,
+    /// Why the branch that the message waits in is paused, if it is: only a person lets it go on.
+    pub paused: Option<PauseReason>,
     /// Whether the time ran out before the turn ended.
     pub timed_out: bool,
 }
@@ -305,10 +305,13 @@ impl Handle {
             if let Some((chat, _)) = engine.chat(branch.chat).await? {
                 chat.branch(branch.branch)?;
             }
-            if !state.queue.iter().any(|queued| queued.id == message) {
+            if !state.queue.iter().any(|queued| queued.message.id == message) {
                 return Err(not_found("turn of message", message.0).into());
             }
-            let paused = matches!(state.status(), BranchStatus::Paused { .. });
+            let paused = match state.status() {
+                BranchStatus::Paused { reason } => Some(reason),
+                BranchStatus::Idle | BranchStatus::Running => None,
+            };
             return Ok(TurnStatus {
                 run: None,
                 status: RunStatus::Queued,
@@ -319,7 +322,7 @@ impl Handle {
         let key = RunKey { chat: branch.chat, run };
         let state = engine.state::<Run>(key).await?.ok_or(not_found("run", run.0))?;
         let status = state.status.clone();
-        Ok(TurnStatus { run: Some(run), status, paused: false, timed_out: false })
+        Ok(TurnStatus { run: Some(run), status, paused: None, timed_out: false })
     }
 
     async fn interrupt(&self, run: RunKey) -> Result<(), ExecuteError<Run>> {
@@ -333,5 +336,5 @@ impl Handle {
 }
 
 fn is_settled(status: &TurnStatus) -> bool {
-    status.paused || !matches!(status.status, RunStatus::Queued | RunStatus::Running)
+    status.paused.is_some() || !matches!(status.status, RunStatus::Queued | RunStatus::Running)
 }

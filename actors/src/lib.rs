@@ -36,9 +36,9 @@ mod workspace;
 pub use aggregate::{Aggregate, CommandMeta, Decision, Done, Effect, Ids, Write};
 pub use arbiters::StartError;
 pub use branch::{
-    BranchCommand, BranchFacts, BranchKey, BranchState, BranchStatus, Endpoint,
+    BranchCommand, BranchFacts, BranchKey, BranchState, BranchStatus, Endpoint, MAX_ATTACHED,
     MAX_IMPORT_MESSAGES, MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED, MessageRef, NewMessage,
-    PauseReason, Turn,
+    PauseReason, Queued, SubmitMode, Turn,
 };
 pub use chat::{BranchInfo, ChatCommand, ChatFacts, ChatState, MAX_BRANCHES, OpenBranch};
 pub use error::{ExecuteError, LoadError, Refusal};

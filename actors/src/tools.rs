@@ -63,6 +63,8 @@ pub struct RunContext {
     pub run: RunId,
     /// Whoever submitted its message.
     pub submitter: Sender,
+    /// Whether somebody watches it.
+    pub interactive: bool,
 }
 
 /// One call.

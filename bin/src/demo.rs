@@ -51,14 +51,10 @@ async fn talk(engine: &Engine, project: ProjectId, chat: ChatId) -> Outcome {
     };
     let done = engine.handle.execute::<Chat>(chat, create, meta("create")).await;
     done.map_err(|error| Failure::failed(sentence(&error)))?;
-    let message = NewMessage {
-        id: MessageId(derive("demo", &[b"submit"])),
-        text: FIRST_MESSAGE.to_owned(),
-        sender: Sender::User,
-        intent: None,
-    };
+    let id = MessageId(derive("demo", &[b"submit"]));
+    let message = NewMessage::new(id, FIRST_MESSAGE, Sender::User);
     let key = BranchKey { chat, branch: chat.first_branch() };
-    let submit = BranchCommand::Submit { message };
+    let submit = BranchCommand::enqueue(message);
     let done = engine.handle.execute::<Branch>(key, submit, meta("submit")).await;
     done.map(|_| ()).map_err(|error| Failure::failed(sentence(&error)))
 }

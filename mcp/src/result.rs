@@ -223,6 +223,11 @@ fn refused(refusal: &Refusal) -> String {
 }
 
 fn not_found(what: &str, id: Uuid) -> String {
+    if what == "queued message" {
+        return format!(
+            "There is no {what} {id} in this branch; app_read Chat says what is queued"
+        );
+    }
     let (thing, place) = match what {
         "memory entry" => (what, ""),
         _ => what.split_once(' ').unwrap_or((what, "")),

@@ -130,6 +130,7 @@ fn turn(log: &MemoryLog, place: &Chat) -> Result<(), Failure> {
         connection: ConnectionId("builtin:demo".to_owned()),
         model: None,
         submitter: Sender::User,
+        interactive: true,
     };
     let turn = TurnStarted { run, message: asked.id };
     let write = |own: Vec<BranchEvent>, runs: Vec<RunEvent>| -> Result<(), Failure> {

@@ -28,7 +28,7 @@ async fn a_deleted_chat_is_gone_everywhere_and_its_ids_say_so() {
     let run = history.start_run(project, chat, said);
     history.say(other, other.first_branch(), Role::User, "hello");
     let queued = message(Role::User, "next");
-    history.branch_event(chat, first, MessageQueued { message: queued });
+    history.branch_event(chat, first, crate::testing::queued(&queued));
     projections.reach(history.head()).await.unwrap();
     let losses = Losses { chats: 1, branches: 1, messages: 1, queued: 1, running: 1 };
     assert_eq!(projections.losses(Thing::Chat(chat)).unwrap(), losses);

@@ -133,6 +133,15 @@ pub struct BranchRow {
     pub head: Option<MessageId>,
     /// What waits for its turn, in order.
     pub queue: Vec<MessageId>,
+    /// Asides that the running turn has not read yet.
+    pub asides: Vec<MessageId>,
+    /// The queued message whose turn came when the head was another than it was meant for.
+    pub needs_rebase: Option<MessageId>,
+    /// Whether somebody went on past the last turn, so that it no longer pauses the branch.
+    pub skipped: bool,
+    /// Up to which place of its chain it was read. What was imported, what it shares, and what the
+    /// person sends right after a read message count as read.
+    pub read: u64,
     /// The turn that is going, and the user message that it answers.
     pub turn: Option<(RunId, MessageId)>,
     /// The turn that ended last, and how.
@@ -201,6 +210,8 @@ pub enum PauseReason {
         /// Why, for a person.
         reason: String,
     },
+    /// The next message was meant for another head.
+    NeedsRebase,
 }
 
 /// A message of a branch.
@@ -241,6 +252,8 @@ pub struct RunRow {
     pub model: Option<String>,
     /// Whoever submitted the message.
     pub submitter: Sender,
+    /// Whether somebody watches it.
+    pub interactive: bool,
     /// Where it stands.
     pub status: RunStatus,
     /// How many tools it has.
@@ -304,13 +317,22 @@ impl BranchRow {
         self.inherited.saturating_add(self.own)
     }
 
+    /// How many messages of its chain come after the last that was read.
+    pub fn unread(&self) -> u64 {
+        self.chain_length().saturating_sub(self.read)
+    }
+
     /// What it is doing.
     pub fn status(&self) -> BranchStatus {
         if let Some((run, _)) = self.turn {
             return BranchStatus::Running { run };
         }
+        let Some(next) = self.queue.first() else { return BranchStatus::Idle };
+        if self.needs_rebase.as_ref() == Some(next) {
+            return BranchStatus::Paused { reason: PauseReason::NeedsRebase };
+        }
         match &self.last {
-            _ if self.queue.is_empty() => BranchStatus::Idle,
+            _ if self.skipped => BranchStatus::Idle,
             Some((_, TurnOutcome::Stopped)) => {
                 BranchStatus::Paused { reason: PauseReason::Stopped }
             }

@@ -223,6 +223,7 @@ impl History {
             connection: ConnectionId("builtin:demo".to_owned()),
             model: None,
             submitter: Sender::User,
+            interactive: true,
         };
         let turn = BranchEvent::from(TurnStarted { run, message }).encode().unwrap();
         self.commit(
@@ -234,6 +235,11 @@ impl History {
         );
         run
     }
+}
+
+pub(crate) fn queued(message: &Message) -> MessageQueued {
+    let message = message.clone();
+    MessageQueued { message, only_if_head: None, interactive: true, first: false }
 }
 
 pub(crate) fn message(role: Role, text: &str) -> Message {

@@ -113,7 +113,7 @@ async fn queues_turns_and_runs_are_followed() {
     let asked = history.say(chat, branch, Role::User, "go");
     let run = history.start_run(project, chat, asked);
     let queued = message(Role::User, "next");
-    history.branch_event(chat, branch, MessageQueued { message: queued.clone() });
+    history.branch_event(chat, branch, crate::testing::queued(&queued));
     caught_up(&history, &projections).await;
     let row = projections.branch(branch).unwrap().unwrap();
     assert_eq!(row.status(), BranchStatus::Running { run });

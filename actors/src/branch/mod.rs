@@ -1,11 +1,19 @@
 //! Branches: the history of messages, the queue, one turn at a time.
 
 mod append_imported;
+mod aside;
+mod clear_queue;
+mod interrupt;
+mod mark_read;
+mod rebase;
+mod remove_queued;
+mod resume;
 mod skip_failed;
 mod start_next;
 mod state;
 mod stop;
 mod submit;
+mod update_queued;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,13 +25,15 @@ use scripta_events::domain::{
 };
 use scripta_events::log::{Check, Expectation};
 use scripta_events::{Category, Revision, StreamId, Timestamp};
+use uuid::Uuid;
 
 pub use append_imported::MAX_IMPORT_MESSAGES;
 pub(crate) use append_imported::check as check_imported;
-pub use state::{BranchState, BranchStatus, MessageRef, PauseReason, Turn};
-pub(crate) use submit::check_text;
-pub use submit::{MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED};
+pub use state::{BranchState, BranchStatus, MessageRef, PauseReason, Queued, Turn};
+pub(crate) use submit::check_message;
+pub use submit::{MAX_ATTACHED, MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED, SubmitMode};
 
+use self::submit::Submission;
 use crate::engine::Engine;
 use crate::{
     Aggregate, Branch, ChatState, Decision, Effect, Ids, LoadError, Partial, Refusal, RunKey,
@@ -42,11 +52,41 @@ pub struct BranchKey {
 /// What a branch can be asked to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BranchCommand {
-    /// Enqueue a message: an idle branch starts a turn with it at once.
+    /// Submit a message.
     Submit {
         /// The message.
         message: NewMessage,
+        /// How it joins.
+        mode: SubmitMode,
+        /// The message that its author saw last: if the head is another when its turn comes, the
+        /// branch pauses. `None` for any head; not for an aside, which has no turn.
+        only_if_head: Option<MessageId>,
     },
+    /// Give a queued message another text.
+    UpdateQueued {
+        /// Which.
+        message: MessageId,
+        /// The new text: 1 to [`MAX_MESSAGE_BYTES`] bytes.
+        text: String,
+    },
+    /// Take a message out of the queue.
+    RemoveQueued {
+        /// Which.
+        message: MessageId,
+    },
+    /// Take all messages out of the queue.
+    ClearQueue,
+    /// Go on with the turn that was stopped or failed, in the same run.
+    Resume,
+    /// Start the message that waits because it was meant for another head.
+    Rebase,
+    /// Say up to which message the history was read.
+    MarkRead {
+        /// The message; `None` for the head.
+        message: Option<MessageId>,
+    },
+    /// Append the asides that came in: what the running turn does before it asks its model.
+    AppendAsides,
     /// Stop the running turn, keeping what it produced. Without one there is nothing to change.
     Stop,
     /// Leave the stopped or failed turn as it is and start the next queued message.
@@ -71,6 +111,12 @@ pub struct NewMessage {
     pub sender: Sender,
     /// What it is meant as.
     pub intent: Option<Intent>,
+    /// Whether somebody watches its turn.
+    pub interactive: bool,
+    /// Resources attached to it; at most [`MAX_ATTACHED`].
+    pub refs: Vec<Uuid>,
+    /// Reviews attached to it; at most [`MAX_ATTACHED`].
+    pub reviews: Vec<Uuid>,
 }
 
 /// What a turn uses.
@@ -99,10 +145,12 @@ pub struct BranchFacts {
     pub project_deleted: bool,
     /// What a turn that starts now uses.
     pub endpoint: Option<Endpoint>,
-    /// The running turn's run and its stream's revision, for a stop.
+    /// The run of the running turn, or of the one that resumes, and its stream's revision.
     pub run: Option<(Arc<RunState>, Revision)>,
     /// What the running turn has of an answer that is not whole yet.
     pub partial: Option<Partial>,
+    /// For a mark on a message of another branch: this branch, its parent, and so on to the root.
+    pub chain: Vec<Arc<BranchState>>,
 }
 
 impl Aggregate for Branch {
@@ -139,6 +187,7 @@ impl Aggregate for Branch {
             endpoint: None,
             run: None,
             partial: None,
+            chain: vec![],
         };
         if let Some((chat, revision)) = engine.chat(key.chat).await? {
             let project = engine.project(chat.project).await?;
@@ -146,15 +195,25 @@ impl Aggregate for Branch {
             facts.chat_revision = revision;
             facts.chat = Some(chat);
         }
-        match (command, state.and_then(|state| state.turn)) {
-            (BranchCommand::AppendImported { .. }, _) => {}
-            (BranchCommand::Stop, None) => {}
-            (BranchCommand::Stop, Some(turn)) => {
-                let run = RunKey { chat: key.chat, run: turn.run };
-                facts.run = engine.fold_run(run).await?;
-                facts.partial = engine.partial(run);
+        if let Some(run) = state.and_then(|state| needed_run(state, command)) {
+            let run = RunKey { chat: key.chat, run };
+            facts.run = engine.fold_run(run).await?;
+            facts.partial = engine.partial(run);
+        }
+        match command {
+            BranchCommand::Submit { .. }
+            | BranchCommand::SkipFailed
+            | BranchCommand::StartNext
+            | BranchCommand::Resume
+            | BranchCommand::Rebase => {
+                facts.endpoint = facts.chat.as_deref().map(|chat| engine.endpoint(chat));
             }
-            _ => facts.endpoint = facts.chat.as_deref().map(|chat| engine.endpoint(chat)),
+            BranchCommand::MarkRead { message: Some(message) }
+                if state.is_some_and(|state| !mark_read::is_own(state, *message)) =>
+            {
+                facts.chain = engine.chain(key).await?;
+            }
+            _ => {}
         }
         Ok(facts)
     }
@@ -174,12 +233,28 @@ impl Aggregate for Branch {
             Err(gone) => return Err(gone),
         }
         let mut decision = match command {
-            BranchCommand::Submit { message } => submit::decide(state, message, facts),
+            BranchCommand::Submit { message, mode, only_if_head } => {
+                let (mode, only_if_head) = (*mode, *only_if_head);
+                submit::decide(state, Submission { message, mode, only_if_head }, facts)
+            }
             BranchCommand::Stop => stop::decide(state, facts),
+            BranchCommand::UpdateQueued { message, text } => {
+                update_queued::decide(state, *message, text)
+            }
+            BranchCommand::RemoveQueued { message } => remove_queued::decide(state, *message),
+            BranchCommand::ClearQueue => Ok(clear_queue::decide(state)),
+            BranchCommand::Resume => resume::decide(state, facts),
             BranchCommand::SkipFailed => skip_failed::decide(state, facts),
+            BranchCommand::Rebase => rebase::decide(state, facts),
+            BranchCommand::MarkRead { message } => mark_read::decide(state, *message, facts),
             BranchCommand::StartNext => start_next::decide(state, facts),
+            BranchCommand::AppendAsides => Ok(aside::append(state)),
             BranchCommand::AppendImported { messages } => append_imported::decide(state, messages),
         }?;
+        if state.turn.is_none() {
+            // What a turn that has ended did not read comes right after it.
+            decision.events.splice(0..0, aside::appended(state));
+        }
         // Neither the branch nor its chat may be deleted before this is written.
         if !decision.is_empty() {
             let expected = Expectation::Exactly(facts.chat_revision);
@@ -215,13 +290,53 @@ impl fmt::Display for BranchKey {
     }
 }
 
+/// The run that a decision needs to know.
+fn needed_run(state: &BranchState, command: &BranchCommand) -> Option<RunId> {
+    let turn = match command {
+        BranchCommand::Stop | BranchCommand::Submit { mode: SubmitMode::Interrupt, .. } => {
+            state.turn
+        }
+        BranchCommand::Resume => state.resumable,
+        _ => None,
+    };
+    turn.map(|turn| turn.run)
+}
+
+/// What a change of the queue leads to where no turn is running.
+fn start_later(state: &BranchState) -> Vec<Effect> {
+    let start = Effect::StartNext(BranchKey { chat: state.chat, branch: state.id });
+    state.turn.is_none().then_some(start).into_iter().collect()
+}
+
+impl BranchCommand {
+    /// Submits a message that waits for its turn, whatever the head is.
+    pub fn enqueue(message: NewMessage) -> BranchCommand {
+        BranchCommand::Submit { message, mode: SubmitMode::Enqueue, only_if_head: None }
+    }
+}
+
 impl NewMessage {
+    /// A message of a person who watches, with nothing attached.
+    pub fn new(id: MessageId, text: impl Into<String>, sender: Sender) -> NewMessage {
+        NewMessage {
+            id,
+            text: text.into(),
+            sender,
+            intent: None,
+            interactive: true,
+            refs: vec![],
+            reviews: vec![],
+        }
+    }
+
     /// The message as it is recorded.
     pub(crate) fn at(&self, now: Timestamp) -> Message {
         let parts = vec![Part::Text { text: self.text.clone() }];
         Message {
             sender: Some(self.sender.clone()),
             intent: self.intent,
+            refs: self.refs.clone(),
+            reviews: self.reviews.clone(),
             ..said(self.id, Role::User, parts, now)
         }
     }
@@ -254,11 +369,12 @@ pub(crate) struct NewTurn {
 }
 
 /// Starting a turn is one commit with the message that starts it. Where the endpoint can't be
-/// used, it fails in that commit, and is never carried out.
+/// used, it fails in that commit, and is never carried out. With the message comes whether somebody
+/// watches its turn.
 pub(crate) fn new_turn(
     chat: &ChatState,
     branch: BranchId,
-    message: Message,
+    (message, interactive): (Message, bool),
     endpoint: &Endpoint,
     ids: &mut Ids,
 ) -> NewTurn {
@@ -272,6 +388,7 @@ pub(crate) fn new_turn(
         connection: endpoint.connection.clone(),
         model: endpoint.model.clone(),
         submitter: message.sender.clone().unwrap_or(Sender::User),
+        interactive,
     };
     let turn = TurnStarted { run: run.run, message: message.id };
     let mut branch = vec![MessageAppended { message }.into(), turn.into()];

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use scripta_events::domain::{
-    BranchEvent, BranchId, ChatId, ForkPoint, Message, MessageId, Part, ProjectId, Role, RunId,
-    TurnOutcome,
+    BranchEvent, BranchId, BranchOpened, ChatId, ForkPoint, Message, MessageId, MessageQueued,
+    Part, ProjectId, Role, RunId, TurnEnded, TurnOutcome,
 };
 
 /// A branch.
@@ -21,13 +21,35 @@ pub struct BranchState {
     /// Its own messages, in order: what it shares with its parent is not among them.
     pub messages: Vec<MessageRef>,
     /// Messages that wait for their turn, in order.
-    pub queue: VecDeque<Message>,
+    pub queue: VecDeque<Queued>,
+    /// Asides that are not appended yet: the running turn takes them before its next model step,
+    /// and where it ends before, they come after it.
+    pub asides: Vec<Message>,
     /// The turn that is running.
     pub turn: Option<Turn>,
     /// How the last turn ended; `None` while one is running and before the first.
     pub last: Option<TurnOutcome>,
+    /// The stopped or failed turn that can go on: nothing but asides came after it.
+    pub resumable: Option<Turn>,
+    /// Whether somebody went on past the last turn, so that it no longer pauses the branch.
+    pub skipped: bool,
+    /// The queued message whose turn came when the head was another than it was meant for.
+    pub needs_rebase: Option<MessageId>,
+    /// The message up to which it was read; `None` if nobody said so yet.
+    pub read: Option<MessageId>,
     /// The run of each message that started a turn.
     pub runs: HashMap<MessageId, RunId>,
+}
+
+/// A message that waits for its turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queued {
+    /// The message, as it will be appended.
+    pub message: Message,
+    /// The message that its author saw last; `None` for any.
+    pub only_if_head: Option<MessageId>,
+    /// Whether somebody watches its turn.
+    pub interactive: bool,
 }
 
 /// What a branch remembers of one of its messages.
@@ -40,9 +62,11 @@ pub struct MessageRef {
     /// How many of a model's tool calls have no result yet right after this message: a fork
     /// here is refused unless it is 0.
     pub open_calls: u32,
+    /// Whether it is an aside, which nobody has to have seen to speak after it.
+    pub aside: bool,
 }
 
-/// A turn that is running.
+/// A turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The run that carries it out.
@@ -75,6 +99,8 @@ pub enum PauseReason {
         /// Why it failed.
         reason: String,
     },
+    /// The next message was meant for another head.
+    NeedsRebase,
 }
 
 impl BranchState {
@@ -83,8 +109,12 @@ impl BranchState {
         if self.turn.is_some() {
             return BranchStatus::Running;
         }
+        let Some(next) = self.queue.front() else { return BranchStatus::Idle };
+        if self.needs_rebase == Some(next.message.id) {
+            return BranchStatus::Paused { reason: PauseReason::NeedsRebase };
+        }
         match &self.last {
-            _ if self.queue.is_empty() => BranchStatus::Idle,
+            _ if self.skipped => BranchStatus::Idle,
             None | Some(TurnOutcome::Completed) => BranchStatus::Idle,
             Some(TurnOutcome::Stopped) => BranchStatus::Paused { reason: PauseReason::Stopped },
             Some(TurnOutcome::Failed { reason }) => {
@@ -98,45 +128,121 @@ impl BranchState {
         let own = self.messages.last().map(|message| message.id);
         own.or_else(|| self.fork.and_then(|fork| fork.after))
     }
+
+    /// Whether a message that is meant for this head may come next: nothing but asides came after
+    /// it.
+    pub(super) fn accepts(&self, only_if_head: Option<MessageId>) -> bool {
+        let Some(wanted) = only_if_head else { return true };
+        for message in self.messages.iter().rev() {
+            if message.id == wanted {
+                return true;
+            }
+            if !message.aside {
+                return false;
+            }
+        }
+        self.fork.and_then(|fork| fork.after) == Some(wanted)
+    }
+
+    /// Whether a message may be appended without parting a tool call from its result.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.messages.last().is_none_or(|last| last.open_calls == 0)
+    }
 }
 
 pub(super) fn evolve(state: Option<BranchState>, event: &BranchEvent) -> Option<BranchState> {
     let mut state = match (state, event) {
-        (None, BranchEvent::BranchOpened(opened)) => {
-            return Some(BranchState {
-                id: opened.branch,
-                chat: opened.chat,
-                project: opened.project,
-                fork: opened.fork,
-                messages: vec![],
-                queue: VecDeque::new(),
-                turn: None,
-                last: None,
-                runs: HashMap::new(),
-            });
-        }
+        (None, BranchEvent::BranchOpened(opened)) => return Some(open(opened)),
         (state, _) => state?,
     };
     match event {
         BranchEvent::BranchOpened(_) => {}
-        BranchEvent::MessageQueued(queued) => state.queue.push_back(queued.message.clone()),
+        BranchEvent::MessageQueued(queued) => state.enqueue(queued),
         BranchEvent::MessageAppended(appended) => state.append(&appended.message),
-        BranchEvent::TurnStarted(started) => {
-            state.turn = Some(Turn { run: started.run, message: started.message });
-            state.last = None;
-            state.runs.insert(started.message, started.run);
+        BranchEvent::TurnStarted(started) => state.begin(started.run, started.message),
+        BranchEvent::TurnResumed(resumed) => state.begin(resumed.run, resumed.message),
+        BranchEvent::TurnEnded(ended) => state.end(ended),
+        BranchEvent::QueuedMessageChanged(changed) => state.change(changed.message, &changed.text),
+        BranchEvent::QueuedMessageRemoved(removed) => {
+            state.queue.retain(|queued| queued.message.id != removed.message);
         }
-        BranchEvent::TurnEnded(ended) => {
-            state.turn = None;
-            state.last = Some(ended.outcome.clone());
+        BranchEvent::QueueCleared(_) => state.queue.clear(),
+        BranchEvent::RebaseNeeded(needed) => {
+            state.needs_rebase = Some(needed.message);
+            state.skipped = true;
         }
+        BranchEvent::MessageRebased(rebased) => {
+            state.needs_rebase = None;
+            let mut waiting = state.queue.iter_mut();
+            if let Some(queued) = waiting.find(|queued| queued.message.id == rebased.message) {
+                queued.only_if_head = rebased.head;
+            }
+        }
+        BranchEvent::AsideReceived(received) => state.asides.push(received.message.clone()),
+        BranchEvent::MessagesRead(read) => state.read = Some(read.message),
     }
     Some(state)
 }
 
+fn open(opened: &BranchOpened) -> BranchState {
+    BranchState {
+        id: opened.branch,
+        chat: opened.chat,
+        project: opened.project,
+        fork: opened.fork,
+        messages: vec![],
+        queue: VecDeque::new(),
+        asides: vec![],
+        turn: None,
+        last: None,
+        resumable: None,
+        skipped: false,
+        needs_rebase: None,
+        read: None,
+        runs: HashMap::new(),
+    }
+}
+
 impl BranchState {
+    fn enqueue(&mut self, queued: &MessageQueued) {
+        let MessageQueued { message, only_if_head, interactive, first } = queued.clone();
+        let queued = Queued { message, only_if_head, interactive };
+        if first {
+            self.queue.push_front(queued);
+        } else {
+            self.queue.push_back(queued);
+        }
+    }
+
+    fn change(&mut self, id: MessageId, text: &str) {
+        let mut waiting = self.queue.iter_mut();
+        if let Some(queued) = waiting.find(|queued| queued.message.id == id) {
+            queued.message.parts = vec![Part::Text { text: text.to_owned() }];
+        }
+    }
+
+    fn begin(&mut self, run: RunId, message: MessageId) {
+        self.turn = Some(Turn { run, message });
+        self.last = None;
+        self.resumable = None;
+        self.skipped = false;
+        self.runs.insert(message, run);
+    }
+
+    fn end(&mut self, ended: &TurnEnded) {
+        let over = self.turn.take();
+        self.resumable = over.filter(|_| ended.outcome != TurnOutcome::Completed);
+        self.last = Some(ended.outcome.clone());
+    }
+
     fn append(&mut self, message: &Message) {
-        self.queue.retain(|queued| queued.id != message.id);
+        self.queue.retain(|queued| queued.message.id != message.id);
+        let aside = self.asides.iter().position(|aside| aside.id == message.id);
+        if let Some(at) = aside {
+            self.asides.remove(at);
+        } else if self.turn.is_none() {
+            self.resumable = None;
+        }
         let before = self.messages.last().map_or(0, |last| last.open_calls);
         let count = |matches: fn(&Part) -> bool| {
             let parts = message.parts.iter().filter(|part| matches(part));
@@ -147,6 +253,7 @@ impl BranchState {
         // A user's message begins anew: calls that an import left open don't reach beyond it.
         let before = if message.role == Role::User { 0 } else { before };
         let open_calls = before.saturating_add(called).saturating_sub(answered);
-        self.messages.push(MessageRef { id: message.id, role: message.role, open_calls });
+        let (id, role, aside) = (message.id, message.role, aside.is_some());
+        self.messages.push(MessageRef { id, role, open_calls, aside });
     }
 }

@@ -3,7 +3,7 @@
 use scripta_events::domain::TurnOutcome;
 use scripta_events::log::Expectation;
 
-use super::{BranchFacts, BranchState};
+use super::{BranchFacts, BranchState, Turn, aside};
 use crate::run::abort;
 use crate::{Branch, Decision, Effect, Refusal, RunKey, Write};
 
@@ -11,9 +11,18 @@ pub(super) fn decide(
     state: &BranchState,
     facts: &mut BranchFacts,
 ) -> Result<Decision<Branch>, Refusal> {
-    let Some(turn) = state.turn else {
-        return Ok(Decision::nothing());
-    };
+    match state.turn {
+        Some(turn) => stop(state, turn, facts),
+        None => Ok(Decision::nothing()),
+    }
+}
+
+/// Ends the turn: what it produced is kept, and the asides that it did not read come after it.
+pub(super) fn stop(
+    state: &BranchState,
+    turn: Turn,
+    facts: &mut BranchFacts,
+) -> Result<Decision<Branch>, Refusal> {
     // A turn always has its run: both are written in one commit.
     let Some((run, revision)) = facts.run.as_ref().filter(|(run, _)| run.id == turn.run) else {
         return Err(Refusal::NotFound { what: "run", id: turn.run.0 });
@@ -21,8 +30,10 @@ pub(super) fn decide(
     let partial = facts.partial.as_ref();
     let over = abort(run, TurnOutcome::Stopped, partial, facts.now, &mut facts.ids);
     let key = RunKey { chat: state.chat, run: turn.run };
+    let mut events = over.branch;
+    events.extend(aside::appended(state));
     Ok(Decision {
-        events: over.branch,
+        events,
         others: vec![Write::Run {
             key,
             expected: Expectation::Exactly(*revision),

@@ -8,7 +8,7 @@ use scripta_events::domain::{
 use scripta_events::log::{Check, Expectation};
 
 use super::{ChatFacts, ChatState};
-use crate::branch::{check_text, new_turn};
+use crate::branch::{check_message, new_turn};
 use crate::names::{self, MAX_TITLE_CHARS};
 use crate::{BranchKey, BranchState, Chat, Decision, MessageRef, NewMessage, Refusal, Write};
 
@@ -28,7 +28,7 @@ pub(super) fn decide(
     message: &NewMessage,
     facts: &mut ChatFacts,
 ) -> Result<Decision<Chat>, Refusal> {
-    check_text(&message.text)?;
+    check_message(message)?;
     state.branch(place.branch)?;
     let point = find(&facts.chain, place.branch, place.from)?;
     let Some(endpoint) = &facts.endpoint else {
@@ -38,7 +38,8 @@ pub(super) fn decide(
         return Err(Refusal::Refused { reason: problem.clone() });
     }
     let branch = BranchId(facts.ids.take());
-    let turn = new_turn(state, branch, message.at(facts.now), endpoint, &mut facts.ids);
+    let start = (message.at(facts.now), message.interactive);
+    let turn = new_turn(state, branch, start, endpoint, &mut facts.ids);
     let mut decision = open(state, branch, point, place.title, turn.branch)?;
     decision.others.push(turn.run);
     decision.effects.extend(turn.effect);
@@ -109,7 +110,7 @@ fn find(
 
 /// The fork point right after a message, wherever in the history it is. It names the branch that
 /// *wrote* the message, so that chains stay as short as they can be.
-pub(super) fn point(chain: &[Arc<BranchState>], after: MessageId) -> Result<ForkPoint, Refusal> {
+pub(crate) fn point(chain: &[Arc<BranchState>], after: MessageId) -> Result<ForkPoint, Refusal> {
     let (link, _, at) = locate(chain, after)?;
     Ok(point_at(link, at, after))
 }

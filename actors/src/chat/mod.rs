@@ -20,6 +20,7 @@ use scripta_events::domain::{
 use scripta_events::{Category, Revision, StreamId, Timestamp};
 
 pub use fork::MAX_BRANCHES;
+pub(crate) use fork::point as fork_point;
 pub use state::{BranchInfo, ChatState};
 
 use crate::engine::Engine;

@@ -3,7 +3,7 @@
 use scripta_events::domain::TurnOutcome;
 
 use super::{RunFacts, RunState, abort, with_branch};
-use crate::{Decision, Partial, Run};
+use crate::{BranchKey, Decision, Effect, Partial, Run};
 
 pub(super) fn decide(
     state: &RunState,
@@ -13,5 +13,9 @@ pub(super) fn decide(
 ) -> Decision<Run> {
     let outcome = TurnOutcome::Failed { reason: reason.to_owned() };
     let over = abort(state, outcome, partial, facts.now, &mut facts.ids);
-    with_branch(state, over.run, over.branch)
+    let mut decision = with_branch(state, over.run, over.branch);
+    // It pauses what is queued; asides that came in are appended all the same.
+    let key = BranchKey { chat: state.chat, branch: state.branch };
+    decision.effects.push(Effect::StartNext(key));
+    decision
 }

@@ -6,6 +6,7 @@ mod call_finished;
 mod call_started;
 mod failed;
 mod prepared;
+mod resume;
 mod state;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use scripta_events::log::Expectation;
 use scripta_events::{Category, StreamId, Timestamp};
 
 pub(crate) use abort::abort;
+pub(crate) use resume::resume;
 pub(crate) use state::Next;
 pub use state::{CallState, RunState, RunStatus};
 

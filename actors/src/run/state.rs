@@ -26,6 +26,8 @@ pub struct RunState {
     pub model: Option<String>,
     /// Whoever submitted the message.
     pub submitter: Sender,
+    /// Whether somebody watches it.
+    pub interactive: bool,
     /// How it stands.
     pub status: RunStatus,
     /// Its tools, once they are known; fixed from then on.
@@ -146,6 +148,7 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
                 connection: started.connection.clone(),
                 model: started.model.clone(),
                 submitter: started.submitter.clone(),
+                interactive: started.interactive,
                 status: RunStatus::Running,
                 tools: None,
                 step: 0,
@@ -181,6 +184,11 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
         RunEvent::RunStopped(_) => state.status = RunStatus::Stopped,
         RunEvent::RunFailed(failed) => {
             state.status = RunStatus::Failed { reason: failed.reason.clone() };
+        }
+        RunEvent::RunResumed(resumed) => {
+            state.status = RunStatus::Running;
+            state.connection = resumed.connection.clone();
+            state.model = resumed.model.clone();
         }
     }
     Some(state)

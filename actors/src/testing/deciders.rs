@@ -45,11 +45,11 @@ fn submit_starts_an_idle_branch_and_queues_in_a_running_one() {
     assert_eq!(given.branch().turn.unwrap().message, one);
     assert!(matches!(given.effects[..], [Effect::Drive(_)]));
     let two = given.submit("two");
-    assert_eq!(given.branch().queue.front().unwrap().id, two);
+    assert_eq!(given.branch().queue.front().unwrap().message.id, two);
     assert_eq!(given.runs.len(), 1);
     let again = given.message("x");
     let again = crate::NewMessage { id: one, ..again };
-    let refused = given.when_branch(BranchCommand::Submit { message: again });
+    let refused = given.when_branch(BranchCommand::enqueue(again));
     assert_eq!(refused, Err(Refusal::AlreadyExists { what: "message", id: one.0 }));
 }
 
@@ -62,7 +62,7 @@ fn submit_goes_behind_what_waits_between_two_turns() {
     given.tell(answer(1, "done", &[]));
     // The turn has ended, and nobody has started the next yet.
     let three = given.submit("three");
-    let waiting: Vec<_> = given.branch().queue.iter().map(|message| message.id).collect();
+    let waiting = given.queue();
     assert_eq!(waiting, [two, three]);
     given.when_branch(BranchCommand::StartNext).unwrap();
     assert_eq!(given.branch().turn.unwrap().message, two);
@@ -74,7 +74,7 @@ fn submit_has_bounds() {
     let mut given = Given::chat();
     let submit = |text: &str, given: &mut Given| {
         let message = given.message(text);
-        given.when_branch(BranchCommand::Submit { message })
+        given.when_branch(BranchCommand::enqueue(message))
     };
     assert!(matches!(submit(" \n", &mut given), Err(Refusal::Invalid { field: "text", .. })));
     let long = "x".repeat(MAX_MESSAGE_BYTES + 1);

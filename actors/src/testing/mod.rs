@@ -71,6 +71,11 @@ impl Given {
         &self.branches[&self.first()]
     }
 
+    /// What waits in the first branch.
+    pub(crate) fn queue(&self) -> Vec<MessageId> {
+        self.branch().queue.iter().map(|queued| queued.message.id).collect()
+    }
+
     /// The state of the run of the first branch's turn.
     pub(crate) fn run(&self) -> &RunState {
         &self.runs[&self.branch().turn.unwrap().run].0
@@ -82,20 +87,19 @@ impl Given {
     }
 
     pub(crate) fn message(&mut self, text: &str) -> NewMessage {
-        let id = MessageId(self.id());
-        NewMessage { id, text: text.to_owned(), sender: Sender::User, intent: None }
+        NewMessage::new(MessageId(self.id()), text, Sender::User)
     }
 
     pub(crate) fn submit(&mut self, text: &str) -> MessageId {
         let message = self.message(text);
         let id = message.id;
-        self.when_branch(BranchCommand::Submit { message }).unwrap();
+        self.when_branch(BranchCommand::enqueue(message)).unwrap();
         id
     }
 
     pub(crate) fn submit_refused(&mut self, text: &str) -> Refusal {
         let message = self.message(text);
-        self.when_branch(BranchCommand::Submit { message }).unwrap_err()
+        self.when_branch(BranchCommand::enqueue(message)).unwrap_err()
     }
 
     fn ids(&mut self) -> Ids {
@@ -145,7 +149,7 @@ impl Given {
     pub(crate) fn when_branch(&mut self, command: BranchCommand) -> Result<usize, Refusal> {
         let first = self.first();
         let key = BranchKey { chat: self.chat_id(), branch: first };
-        let turn = self.branch().turn;
+        let turn = self.branch().turn.or(self.branch().resumable);
         let run = turn.and_then(|turn| self.runs.get(&turn.run).cloned());
         let mut facts = BranchFacts {
             now: Timestamp(6),
@@ -156,6 +160,7 @@ impl Given {
             endpoint: self.endpoint(),
             run: run.map(|(state, revision)| (Arc::new(state), Revision(revision))),
             partial: self.partial.clone(),
+            chain: vec![Arc::new(self.branch().clone())],
         };
         let state = self.branches.get(&first);
         let decision = Branch::decide(key, state, &command, &mut facts)?;

@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::history::History;
 use super::{Halt, Turn};
 use crate::{
-    ModelError, ModelErrorKind, ModelEvent, ModelRequest, RunCommand, RunState, tool_name,
+    Branch, BranchCommand, BranchKey, CommandMeta, ExecuteError, ModelError, ModelErrorKind,
+    ModelEvent, ModelRequest, RunCommand, RunState, tool_name,
 };
 
 /// How often a model is asked for one step (inclusive), if its errors may pass.
@@ -81,11 +82,16 @@ impl Turn {
         let system = self.briefing(state).await?;
         let log = self.engine.log.clone();
         let branch = self.branch(state);
-        let history = match &mut self.history {
+        let mut history = match self.history.take() {
             Some(history) => history,
-            empty => empty.insert(History::load(branch, &*log).await?),
+            None => History::load(branch, &*log).await?,
         };
-        let messages = history.refresh(&*log).await?.to_vec();
+        history.refresh(&*log).await?;
+        if history.has_asides() {
+            self.append_asides(branch).await?;
+            history.refresh(&*log).await?;
+        }
+        let messages = self.history.insert(history).messages().to_vec();
         Ok(ModelRequest {
             connection: state.connection.clone(),
             model: state.model.clone(),
@@ -93,6 +99,21 @@ impl Turn {
             messages,
             tools: state.toolset().to_vec(),
         })
+    }
+
+    /// Has the asides that came in appended, so that the model reads them.
+    async fn append_asides(&self, branch: BranchKey) -> Result<(), Halt> {
+        let command = BranchCommand::AppendAsides;
+        let appended = self.engine.send::<Branch>(branch, command, CommandMeta::system()).await;
+        match appended {
+            Ok(_) => {}
+            Err(ExecuteError::Load(error)) => return Err(error.into()),
+            // The model goes on without them: they are appended when the turn has ended.
+            Err(error) => {
+                tracing::warn!(run = %self.run, ?error, "asides could not be appended");
+            }
+        }
+        Ok(())
     }
 
     /// Reads one answer to its end.

@@ -20,6 +20,8 @@ struct Shared {
     cancel: CancellationToken,
     /// The process ends: the turn is dropped where it is.
     abort: CancellationToken,
+    /// Nobody carries it out any longer.
+    left: CancellationToken,
     partial: Mutex<Option<Partial>>,
 }
 
@@ -31,14 +33,18 @@ pub(crate) struct LiveTurn {
 }
 
 impl LiveTurns {
-    /// Begins a turn; `None` if it is under way already.
-    pub(crate) fn enter(&self, run: RunKey) -> Option<LiveTurn> {
+    /// Begins a turn.
+    ///
+    /// # Errors
+    ///
+    /// If it is under way already: what is cancelled when that is over.
+    pub(crate) fn enter(&self, run: RunKey) -> Result<LiveTurn, CancellationToken> {
         match self.turns.entry(run) {
-            Entry::Occupied(_) => None,
+            Entry::Occupied(turn) => Err(turn.get().left.clone()),
             Entry::Vacant(place) => {
                 let shared = Arc::new(Shared::default());
                 place.insert(shared.clone());
-                Some(LiveTurn { turns: self.clone(), run, shared })
+                Ok(LiveTurn { turns: self.clone(), run, shared })
             }
         }
     }
@@ -113,5 +119,6 @@ impl Shared {
 impl Drop for LiveTurn {
     fn drop(&mut self) {
         self.turns.turns.remove(&self.run);
+        self.shared.left.cancel();
     }
 }

@@ -35,15 +35,14 @@ const MAX_TELLS: u32 = 10;
 /// The pause before an answer is offered to the log again.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
-/// Carries a run out, unless somebody does already. Returns at once.
+/// Carries a run out, one after the other: a run that resumes may still be leaving. Returns at
+/// once.
 pub(crate) fn start(engine: &Arc<Engine>, run: RunKey) {
     if engine.closing.is_cancelled() {
         return;
     }
-    let Some(live) = engine.live.enter(run) else { return };
-    let turn =
-        Turn { engine: engine.clone(), run, live, history: None, session: None, briefing: None };
-    engine.tasks.spawn_on(turn.carry_out(), &engine.runtime);
+    let turn = Turn::of(engine.clone(), run);
+    engine.tasks.spawn_on(turn, &engine.runtime);
 }
 
 /// Why a turn goes no further.
@@ -67,6 +66,19 @@ struct Turn {
 }
 
 impl Turn {
+    async fn of(engine: Arc<Engine>, run: RunKey) {
+        loop {
+            match engine.live.enter(run) {
+                Ok(live) => {
+                    let (history, session, briefing) = (None, None, None);
+                    let turn = Turn { engine, run, live, history, session, briefing };
+                    return turn.carry_out().await;
+                }
+                Err(leaving) => leaving.cancelled().await,
+            }
+        }
+    }
+
     async fn carry_out(mut self) {
         let stopped = self.live.aborted();
         let steps = AssertUnwindSafe(self.steps()).catch_unwind();
@@ -132,6 +144,7 @@ impl Turn {
             branch: state.branch,
             run: state.id,
             submitter: state.submitter.clone(),
+            interactive: state.interactive,
         };
         let opened = tokio::select! {
             biased;

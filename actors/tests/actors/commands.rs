@@ -121,7 +121,7 @@ async fn one_operation_sent_many_times_at_once_takes_effect_once() {
     let (other, id) = (world.another(), MessageId::random());
     let submits = (0..16).map(|place| {
         let handle = if place % 2 == 0 { &world.handle } else { &other };
-        let command = BranchCommand::Submit { message: message(id, "once") };
+        let command = BranchCommand::enqueue(message(id, "once"));
         handle.execute::<Branch>(world.branch(), command, meta(Some(OperationId(id.0))))
     });
     let done = futures::future::join_all(submits).await;

@@ -84,7 +84,7 @@ async fn two_processes_on_one_branch_agree() {
     let ids: Vec<_> = (0..60).map(|_| MessageId::random()).collect();
     let submits = ids.iter().enumerate().map(|(place, id)| {
         let handle = if place % 2 == 0 { &world.handle } else { &other };
-        let command = BranchCommand::Submit { message: message(*id, "hello") };
+        let command = BranchCommand::enqueue(message(*id, "hello"));
         handle.execute::<Branch>(world.branch(), command, meta(Some(OperationId(id.0))))
     });
     stream::iter(submits).buffer_unordered(8).for_each(async |done| drop(done.unwrap())).await;

@@ -68,7 +68,7 @@ async fn a_stop_keeps_the_text_so_far_and_is_effect_once() {
     assert_eq!(messages[1].status, MessageStatus::Stopped);
     // What waits is told at once that only a person lets it go on.
     let waits = world.finish(queued).await;
-    assert_eq!((waits.status, waits.paused), (RunStatus::Queued, true));
+    assert_eq!((waits.status, waits.paused), (RunStatus::Queued, Some(PauseReason::Stopped)));
     let skip = BranchCommand::SkipFailed;
     world.handle.execute::<Branch>(world.branch(), skip.clone(), meta(None)).await.unwrap();
     assert_eq!(world.finish(queued).await.status, RunStatus::Completed);
@@ -162,7 +162,7 @@ async fn a_run_that_a_restart_interrupts_has_failed() {
     let state = world.branch_state().await;
     assert!(matches!(state.status(), BranchStatus::Paused { reason: PauseReason::Failed { .. } }));
     assert_eq!(state.messages.last().unwrap().open_calls, 0);
-    assert!(world.finish(queued).await.paused);
+    assert!(world.finish(queued).await.paused.is_some());
     // A repeat of what was acknowledged before the restart is known.
     assert!(world.submit_as(id, "look").await.unwrap().receipt.replayed);
     // What this process began itself is not taken for interrupted.

@@ -98,7 +98,7 @@ impl World {
         id: MessageId,
         text: &str,
     ) -> Result<Done<Branch>, ExecuteError<Branch>> {
-        let command = BranchCommand::Submit { message: message(id, text) };
+        let command = BranchCommand::enqueue(message(id, text));
         self.handle.execute::<Branch>(self.branch(), command, meta(Some(OperationId(id.0)))).await
     }
 
@@ -151,7 +151,7 @@ pub fn create_chat_with(project: ProjectId, connection: &str) -> ChatCommand {
 }
 
 pub fn message(id: MessageId, text: &str) -> NewMessage {
-    NewMessage { id, text: text.to_owned(), sender: Sender::User, intent: None }
+    NewMessage::new(id, text, Sender::User)
 }
 
 pub fn meta(operation: Option<OperationId>) -> CommandMeta {

@@ -38,6 +38,75 @@ pub struct ForkPoint {
 pub struct MessageQueued {
     /// The message, as it will be appended.
     pub message: Message,
+    /// The message that its author saw last: its turn starts after no other. `None` for any.
+    pub only_if_head: Option<MessageId>,
+    /// Whether somebody watches its turn.
+    pub interactive: bool,
+    /// Whether it goes before what is queued.
+    pub first: bool,
+}
+
+/// A queued message got another text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueuedMessageChanged {
+    /// The message.
+    pub message: MessageId,
+    /// The new text, in place of all its parts.
+    pub text: String,
+}
+
+/// A queued message was taken out: it is never appended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueuedMessageRemoved {
+    /// The message.
+    pub message: MessageId,
+}
+
+/// All queued messages were taken out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueCleared {}
+
+/// The turn of a queued message came, and the head was not the one it was meant for: it waits
+/// for a decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RebaseNeeded {
+    /// The message.
+    pub message: MessageId,
+    /// The head of then.
+    pub head: Option<MessageId>,
+}
+
+/// A queued message that was meant for another head took the present one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageRebased {
+    /// The message.
+    pub message: MessageId,
+    /// The head that it took.
+    pub head: Option<MessageId>,
+}
+
+/// A message came that starts no turn. It is appended by a [`MessageAppended`] of its own, where
+/// it parts no tool call from its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AsideReceived {
+    /// The message, as it will be appended.
+    pub message: Message,
+}
+
+/// A turn that was stopped or had failed goes on, in the same run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnResumed {
+    /// The run that carries it out.
+    pub run: RunId,
+    /// The user message that it answers.
+    pub message: MessageId,
+}
+
+/// The history was read up to and including a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessagesRead {
+    /// The message, which another branch may have written.
+    pub message: MessageId,
 }
 
 /// A message joined the branch's history. A queued message of the same id leaves the queue.
@@ -94,6 +163,30 @@ impl Payload for TurnStarted {
 impl Payload for TurnEnded {
     const VERSION: u8 = 1;
 }
+impl Payload for QueuedMessageChanged {
+    const VERSION: u8 = 1;
+}
+impl Payload for QueuedMessageRemoved {
+    const VERSION: u8 = 1;
+}
+impl Payload for QueueCleared {
+    const VERSION: u8 = 1;
+}
+impl Payload for RebaseNeeded {
+    const VERSION: u8 = 1;
+}
+impl Payload for MessageRebased {
+    const VERSION: u8 = 1;
+}
+impl Payload for AsideReceived {
+    const VERSION: u8 = 1;
+}
+impl Payload for TurnResumed {
+    const VERSION: u8 = 1;
+}
+impl Payload for MessagesRead {
+    const VERSION: u8 = 1;
+}
 
 crate::events! {
     /// What happens to a branch.
@@ -109,5 +202,21 @@ crate::events! {
         0x0404 => TurnStarted,
         /// A turn ended.
         0x0405 => TurnEnded,
+        /// A queued message got another text.
+        0x0406 => QueuedMessageChanged,
+        /// A queued message was taken out.
+        0x0407 => QueuedMessageRemoved,
+        /// The queue was emptied.
+        0x0408 => QueueCleared,
+        /// A queued message was meant for another head.
+        0x0409 => RebaseNeeded,
+        /// It took the present one.
+        0x040A => MessageRebased,
+        /// A message came that starts no turn.
+        0x040B => AsideReceived,
+        /// A turn goes on.
+        0x040C => TurnResumed,
+        /// It was read.
+        0x040D => MessagesRead,
     }
 }

@@ -106,12 +106,21 @@ fn branches() -> Vec<BranchEvent> {
     let failed = TurnOutcome::Failed { reason: "r".to_owned() };
     vec![
         BranchOpened { branch, chat, project, fork, title: Some("F".to_owned()) }.into(),
-        MessageQueued { message: message() }.into(),
+        MessageQueued { message: message(), only_if_head: after, interactive: true, first: false }
+            .into(),
         MessageAppended { message: message() }.into(),
         TurnStarted { run: RunId(id(4)), message: MessageId(id(1)) }.into(),
         TurnEnded { run: RunId(id(4)), outcome: TurnOutcome::Completed }.into(),
         TurnEnded { run: RunId(id(4)), outcome: TurnOutcome::Stopped }.into(),
         TurnEnded { run: RunId(id(4)), outcome: failed }.into(),
+        QueuedMessageChanged { message: MessageId(id(1)), text: "b".to_owned() }.into(),
+        QueuedMessageRemoved { message: MessageId(id(1)) }.into(),
+        QueueCleared {}.into(),
+        RebaseNeeded { message: MessageId(id(1)), head: after }.into(),
+        MessageRebased { message: MessageId(id(1)), head: None }.into(),
+        AsideReceived { message: message() }.into(),
+        TurnResumed { run: RunId(id(4)), message: MessageId(id(1)) }.into(),
+        MessagesRead { message: MessageId(id(1)) }.into(),
     ]
 }
 
@@ -135,6 +144,7 @@ fn runs() -> Vec<RunEvent> {
             connection: ConnectionId("builtin:demo".to_owned()),
             model: None,
             submitter: Sender::Key { id: "k1".to_owned() },
+            interactive: true,
         }
         .into(),
         ToolsetRecorded { tools: vec![tool] }.into(),
@@ -146,6 +156,7 @@ fn runs() -> Vec<RunEvent> {
         RunCompleted {}.into(),
         RunStopped {}.into(),
         RunFailed { reason: "r".to_owned() }.into(),
+        RunResumed { connection: ConnectionId("c".to_owned()), model: Some("m".to_owned()) }.into(),
     ]
 }
 

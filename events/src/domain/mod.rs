@@ -31,8 +31,9 @@ mod security;
 mod workspace;
 
 pub use branch::{
-    BranchEvent, BranchOpened, ForkPoint, MessageAppended, MessageQueued, TurnEnded, TurnOutcome,
-    TurnStarted,
+    AsideReceived, BranchEvent, BranchOpened, ForkPoint, MessageAppended, MessageQueued,
+    MessageRebased, MessagesRead, QueueCleared, QueuedMessageChanged, QueuedMessageRemoved,
+    RebaseNeeded, TurnEnded, TurnOutcome, TurnResumed, TurnStarted,
 };
 pub use chat::{
     BranchDeleted, BranchForked, BranchRenamed, ChatCreated, ChatDeleted, ChatEndpointSet,
@@ -50,8 +51,8 @@ pub use message::{
 pub use meta::{Actor, Meta};
 pub use project::{InstructionsReplaced, ProjectCreated, ProjectDeleted, ProjectEvent};
 pub use run::{
-    ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunStarted, RunStopped,
-    ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,
+    ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunResumed, RunStarted,
+    RunStopped, ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,
 };
 pub use security::{
     Capability, DirectoryGrant, DirectoryGrantAdded, DirectoryGrantRemoved, PolicyDecision,

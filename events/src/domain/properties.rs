@@ -166,7 +166,13 @@ fn all_decode_or_say_why(payload: &[u8]) {
 proptest! {
     #[test]
     fn a_message_is_read_as_it_was_written(message in message()) {
-        decodes_to_the_same::<BranchEvent>(MessageQueued { message: message.clone() }.into());
+        let queued = MessageQueued {
+            message: message.clone(),
+            only_if_head: Some(message.id),
+            interactive: false,
+            first: true,
+        };
+        decodes_to_the_same::<BranchEvent>(queued.into());
         decodes_to_the_same::<BranchEvent>(MessageAppended { message }.into());
     }
 
@@ -196,6 +202,7 @@ proptest! {
             connection: ConnectionId("c".to_owned()),
             model,
             submitter,
+            interactive: true,
         };
         decodes_to_the_same::<RunEvent>(started.into());
     }

@@ -24,6 +24,8 @@ pub struct RunStarted {
     pub model: Option<String>,
     /// Whoever submitted the message; the run has their rights.
     pub submitter: Sender,
+    /// Whether somebody watches it.
+    pub interactive: bool,
 }
 
 /// The tools that the run has, fixed from here on.
@@ -107,6 +109,15 @@ pub struct RunFailed {
     pub reason: String,
 }
 
+/// The run, which was stopped or had failed, goes on where it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// The connection it uses from here on.
+    pub connection: ConnectionId,
+    /// The model it uses from here on; `None` for the connection's own.
+    pub model: Option<String>,
+}
+
 impl Payload for RunStarted {
     const VERSION: u8 = 1;
 }
@@ -134,6 +145,9 @@ impl Payload for RunStopped {
 impl Payload for RunFailed {
     const VERSION: u8 = 1;
 }
+impl Payload for RunResumed {
+    const VERSION: u8 = 1;
+}
 
 crate::events! {
     /// What happens in a run.
@@ -157,5 +171,7 @@ crate::events! {
         0x0508 => RunStopped,
         /// It failed.
         0x0509 => RunFailed,
+        /// It goes on.
+        0x050A => RunResumed,
     }
 }

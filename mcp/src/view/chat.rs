@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use scripta_actors::ChatState;
-use scripta_events::domain::BranchId;
+use scripta_events::domain::{BranchId, TurnOutcome};
 use scripta_projections::{BranchRow, BranchStatus, ChatRow, PauseReason};
 use serde::Serialize;
 
@@ -105,6 +105,15 @@ pub(crate) struct BranchView {
     run_id: Option<Id>,
     /// How many messages wait for their turn.
     queued: usize,
+    /// What waits, in the order of the turns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    queue: Vec<Id>,
+    /// How many messages of its history come after the last that was read; what was imported and
+    /// what the person sends count as read.
+    unread: u64,
+    /// Why its last turn failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
     created_at: Time,
     last_activity_at: Time,
 }
@@ -202,6 +211,12 @@ impl From<BranchRow> for BranchView {
             paused_because,
             run_id: run,
             queued: row.queue.len(),
+            queue: row.queue.iter().map(|message| Id(message.0)).collect(),
+            unread: row.unread(),
+            last_error: match row.last {
+                Some((_, TurnOutcome::Failed { reason })) if run.is_none() => Some(reason),
+                _ => None,
+            },
             created_at: row.created_at.into(),
             last_activity_at: row.last_activity.into(),
             title: row.title,
@@ -211,6 +226,7 @@ impl From<BranchRow> for BranchView {
 
 fn why(reason: PauseReason) -> String {
     match reason {
+        PauseReason::NeedsRebase => "its next message was meant for another head".to_owned(),
         PauseReason::Stopped => "its last turn was stopped".to_owned(),
         PauseReason::Failed { reason } => format!("its last turn failed: {reason}"),
     }

@@ -1,7 +1,8 @@
 //! Runs and turns, as callers see them.
 
 use schemars::JsonSchema;
-use scripta_actors::BranchKey;
+use scripta_actors::{BranchKey, BranchState, BranchStatus, PauseReason};
+use scripta_events::domain::TurnOutcome;
 use scripta_projections::{RunRow, RunStatus};
 use serde::Serialize;
 
@@ -22,6 +23,8 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     submitter: SenderView,
+    /// Whether somebody watches it.
+    interactive: bool,
     status: RunStatusView,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +80,24 @@ pub(crate) struct RunProgress {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+    /// What it needs a person for; absent while it needs nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) waiting_for: Option<WaitingForView>,
+}
+
+/// What a run waits for a person for.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct WaitingForView {
+    kind: WaitingForKind,
+    /// What it is and what ends it, for a person.
+    text: String,
+}
+
+// What kind of decision a person makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum WaitingForKind {
+    GoOn,
+    Rebase,
 }
 
 // Where a run stands.
@@ -104,17 +125,67 @@ impl TurnView {
 
 impl RunProgress {
     pub(crate) fn of(status: RunStatusView) -> RunProgress {
-        RunProgress { status, error: None }
+        RunProgress { status, error: None, waiting_for: None }
     }
 
     pub(crate) fn failed(reason: String) -> RunProgress {
-        RunProgress { status: RunStatusView::Failed, error: Some(reason) }
+        let (status, error) = (RunStatusView::Failed, Some(reason));
+        RunProgress { status, error, waiting_for: None }
+    }
+
+    /// The same, with what a person has to decide before the branch goes on.
+    pub(crate) fn paused(self, reason: Option<&PauseReason>) -> RunProgress {
+        RunProgress { waiting_for: reason.map(WaitingForView::from), ..self }
+    }
+
+    /// Where a branch stands, told by its present or last turn; `None` before the first, unless
+    /// something waits for a person.
+    pub(crate) fn of_branch(state: &BranchState) -> Option<RunProgress> {
+        let progress = match (&state.turn, &state.last) {
+            (Some(_), _) => Some(RunProgress::of(RunStatusView::Running)),
+            (None, Some(TurnOutcome::Stopped)) => Some(RunProgress::of(RunStatusView::Stopped)),
+            (None, Some(TurnOutcome::Completed)) => Some(RunProgress::of(RunStatusView::Completed)),
+            (None, Some(TurnOutcome::Failed { reason })) => {
+                Some(RunProgress::failed(reason.clone()))
+            }
+            (None, None) => None,
+        };
+        let BranchStatus::Paused { reason } = state.status() else { return progress };
+        let queued = || RunProgress::of(RunStatusView::Queued);
+        Some(progress.unwrap_or_else(queued).paused(Some(&reason)))
+    }
+}
+
+impl From<&PauseReason> for WaitingForView {
+    fn from(reason: &PauseReason) -> WaitingForView {
+        let (kind, text) = match reason {
+            PauseReason::Stopped => (
+                WaitingForKind::GoOn,
+                "the last turn was stopped: Resume goes on with it, SkipFailed with what is \
+                 queued"
+                    .to_owned(),
+            ),
+            PauseReason::Failed { reason } => (
+                WaitingForKind::GoOn,
+                format!(
+                    "the last turn failed ({reason}): Resume goes on with it, SkipFailed with \
+                     what is queued"
+                ),
+            ),
+            PauseReason::NeedsRebase => (
+                WaitingForKind::Rebase,
+                "the next message was meant for another head: Rebase gives it the present one, \
+                 RemoveQueued takes it out"
+                    .to_owned(),
+            ),
+        };
+        WaitingForView { kind, text }
     }
 }
 
 impl From<RunRow> for RunView {
     fn from(row: RunRow) -> RunView {
-        let RunProgress { status, error } = match row.status {
+        let RunProgress { status, error, .. } = match row.status {
             RunStatus::Running => RunProgress::of(RunStatusView::Running),
             RunStatus::Completed => RunProgress::of(RunStatusView::Completed),
             RunStatus::Stopped => RunProgress::of(RunStatusView::Stopped),
@@ -131,6 +202,7 @@ impl From<RunRow> for RunView {
             connection_id: row.connection.0,
             model: row.model,
             submitter: row.submitter.into(),
+            interactive: row.interactive,
             status,
             error,
             step: row.step,

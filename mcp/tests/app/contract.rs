@@ -27,6 +27,15 @@ fn with(arguments: &Value, more: &Value) -> Value {
 
 /// Applies the operation once, and checks everything that holds of every operation; the answer.
 pub async fn applies_as_promised(world: &World, operation: Operation) -> Value {
+    let first = applies_once(world, operation, 0).await;
+    assert_eq!(first["document"]["revision"], first["revision"], "{first:#}");
+    assert!(first["document"]["id"].is_string(), "{first:#}");
+    first
+}
+
+/// As [`applies_as_promised`], for an answer that is no document with a revision: what a branch is
+/// doing. A turn that it starts writes `later` events before it comes to rest.
+pub async fn applies_once(world: &World, operation: Operation, later: u64) -> Value {
     let Operation { tool, arguments, other, foreign } = operation;
     let dry = world.rejected(tool, with(&arguments, &json!({ "dryRun": true }))).await;
     assert_eq!(dry["status"], "Refused");
@@ -37,11 +46,12 @@ pub async fn applies_as_promised(world: &World, operation: Operation) -> Value {
     let id = json!({ "operationId": Uuid::now_v7(), "dryRun": false });
     let first = world.ok(tool, with(&arguments, &id)).await;
     assert_eq!((&first["status"], &first["replayed"]), (&json!("Applied"), &json!(false)));
-    assert_eq!(first["document"]["revision"], first["revision"], "{first:#}");
-    assert!(first["document"]["id"].is_string(), "{first:#}");
+    world.goes_on(&first, later).await;
     let head = *world.log.head().borrow();
     let again = world.ok(tool, with(&arguments, &id)).await;
     assert_eq!(again, with(&first, &json!({ "replayed": true })));
+    let after_a_restart = world.successor().await.ok(tool, with(&arguments, &id)).await;
+    assert_eq!(after_a_restart, again);
     let reused = world.rejected(tool, with(&with(&arguments, &id), &other)).await;
     assert!(reused["phrase"].as_str().unwrap().contains("other arguments"), "{reused:#}");
     assert_eq!(*world.log.head().borrow(), head);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::contract::{NOBODY, conflicts, refused};
-use crate::turns::held;
+use crate::turns::{TURN_BEGINS, held};
 use crate::world::{World, id, ids, named, world};
 
 /// A rehearsal unless told otherwise; then applied; then repeated with the same answer.
@@ -41,15 +41,6 @@ async fn deletes_as_promised(world: &World, tool: &str, arguments: &Value) -> (V
     assert!(refused(world, tool, for_real).await.contains("was deleted"));
     assert!(refused(world, tool, arguments.clone()).await.contains("was deleted"));
     (planned, done)
-}
-
-/// Waits until the turn of a submitted message has begun: then the model that holds it back writes
-/// nothing more.
-async fn has_begun(world: &World, submitted: &Value) {
-    let prepared = submitted["position"].as_u64().unwrap() + 2;
-    let mut head = world.log.head();
-    let begun = head.wait_for(|head| head.0 >= prepared);
-    tokio::time::timeout(Duration::from_secs(20), begun).await.unwrap().unwrap();
 }
 
 async fn gone_reads(world: &World, reads: &[Value]) {
@@ -180,10 +171,10 @@ async fn a_branch_goes_and_its_forks_may_keep_what_they_share() {
 
 #[tokio::test]
 async fn a_running_turn_is_stopped_with_its_chat() {
-    let (world, _let_go, chat) = held().await;
+    let (world, _hold, chat) = held().await;
     let submit = json!({ "operation": "Submit", "chatId": chat, "text": "One" });
     let first = world.ok("app_runs", submit.clone()).await;
-    has_begun(&world, &first).await;
+    world.goes_on(&first, TURN_BEGINS).await;
     world.ok("app_runs", submit).await;
     let delete = json!({ "operation": "Delete", "chatId": chat, "expectedRevision": 1 });
     let (planned, _) = deletes_as_promised(&world, "app_chats", &delete).await;
@@ -194,14 +185,14 @@ async fn a_running_turn_is_stopped_with_its_chat() {
 
 #[tokio::test]
 async fn a_deleted_project_is_gone_and_its_chats_are_swept() {
-    let (world, _let_go, chat) = held().await;
+    let (world, _hold, chat) = held().await;
     let of = world.read(json!({ "resource": "Chat", "chatId": chat })).await;
     let project = id(&of["items"][0]["projectId"]);
     let second = world.chat(&project, "Second").await;
     let other = world.project("Other").await;
     let stays = world.chat(&other, "Stays").await;
     let submit = json!({ "operation": "Submit", "chatId": chat, "text": "One" });
-    has_begun(&world, &world.ok("app_runs", submit).await).await;
+    world.goes_on(&world.ok("app_runs", submit).await, TURN_BEGINS).await;
 
     let delete = json!({ "operation": "Delete", "projectId": project, "expectedRevision": 1 });
     let told = refused(&world, "app_projects", delete.clone()).await;

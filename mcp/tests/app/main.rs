@@ -10,6 +10,7 @@ mod hostile;
 mod instructions;
 mod memory;
 mod pages;
+mod queue;
 mod refusals;
 mod schemas;
 mod security;

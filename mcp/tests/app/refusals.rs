@@ -65,7 +65,7 @@ fn wrong_runs(chat: &str) -> Vec<(&'static str, serde_json::Value)> {
         ("app_runs", json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "title": "T" })),
         (
             "app_runs",
-            json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "mode": "Aside" }),
+            json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "mode": "Sideways" }),
         ),
         (
             "app_runs",
@@ -84,6 +84,31 @@ fn wrong_runs(chat: &str) -> Vec<(&'static str, serde_json::Value)> {
         ("app_runs", json!({ "operation": "SkipFailed", "branchId": chat })),
         ("app_runs", json!({ "operation": "SkipFailed", "chatId": chat })),
         ("app_runs", json!({ "operation": "Resume", "branchId": chat })),
+        ("app_runs", json!({ "operation": "Rebase", "branchId": chat })),
+        (
+            "app_runs",
+            json!({ "operation": "UpdateQueued", "branchId": chat, "messageId": NOBODY, "text": "T" }),
+        ),
+        ("app_runs", json!({ "operation": "RemoveQueued", "branchId": chat, "messageId": NOBODY })),
+        ("app_runs", json!({ "operation": "ClearQueue", "branchId": chat, "dryRun": true })),
+        ("app_runs", json!({ "operation": "MarkRead", "branchId": chat, "messageId": NOBODY })),
+        (
+            "app_runs",
+            json!({ "operation": "Submit", "text": "Hi", "chatId": chat, "presetIds": [NOBODY] }),
+        ),
+        (
+            "app_runs",
+            json!({
+                "operation": "Submit", "text": "Hi", "chatId": chat, "resourceIds": [NOBODY],
+            }),
+        ),
+        (
+            "app_runs",
+            json!({
+                "operation": "Submit", "text": "Hi", "chatId": chat, "mode": "Aside",
+                "onlyIfHead": NOBODY,
+            }),
+        ),
     ]
 }
 

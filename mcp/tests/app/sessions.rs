@@ -29,6 +29,7 @@ async fn context(world: &World) -> (RunContext, String) {
         branch: chat.parse::<BranchId>().unwrap(),
         run: RunId::random(),
         submitter: Sender::User,
+        interactive: true,
     };
     (run, chat)
 }

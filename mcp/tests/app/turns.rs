@@ -9,10 +9,33 @@ use scripta_events::domain::ConnectionId;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::world::{World, call, connect, id, text, world, world_with};
+use crate::world::{PATIENCE, World, call, connect, id, text, world, world_with};
 
 /// A model that says "So far", and then nothing until it is let go.
-struct Held(watch::Receiver<bool>);
+struct Held {
+    let_go: watch::Receiver<bool>,
+    asked: watch::Sender<u32>,
+}
+
+/// What holds the model back.
+pub struct Hold {
+    let_go: watch::Sender<bool>,
+    asked: watch::Receiver<u32>,
+}
+
+impl Hold {
+    /// Every turn, from now on, ends by itself.
+    pub fn let_go(&self) {
+        self.let_go.send_replace(true);
+    }
+
+    /// Waits until the model was asked so many times in all: it has what it answers.
+    pub async fn asked(&self, times: u32) {
+        let mut asked = self.asked.clone();
+        let enough = asked.wait_for(|asked| *asked >= times);
+        tokio::time::timeout(PATIENCE, enough).await.unwrap().unwrap();
+    }
+}
 
 impl Models for Held {
     fn resolve(
@@ -24,7 +47,8 @@ impl Models for Held {
     }
 
     fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let mut let_go = self.0.clone();
+        self.asked.send_modify(|asked| *asked += 1);
+        let mut let_go = self.let_go.clone();
         let begin = stream::iter([Ok(ModelEvent::Text("So far".to_owned()))]);
         let end = stream::once(async move {
             drop(let_go.wait_for(|gone| *gone).await);
@@ -34,21 +58,27 @@ impl Models for Held {
     }
 }
 
-pub async fn held() -> (World, watch::Sender<bool>, String) {
+/// What a turn writes after its first commit, until its model holds it back: its tools, and that
+/// it asks.
+pub const TURN_BEGINS: u64 = 2;
+
+pub async fn held() -> (World, Hold, String) {
     let (let_go, is_let_go) = watch::channel(false);
-    let world = world_with(Arc::new(Held(is_let_go))).await;
+    let (asked, was_asked) = watch::channel(0);
+    let world = world_with(Arc::new(Held { let_go: is_let_go, asked })).await;
+    let hold = Hold { let_go, asked: was_asked };
     let project = world.project("Work").await;
     let chat = world.chat(&project, "Notes").await;
-    (world, let_go, chat)
+    (world, hold, chat)
 }
 
-fn submit(chat: &str, text: &str) -> Value {
+pub fn submit(chat: &str, text: &str) -> Value {
     json!({ "operation": "Submit", "chatId": chat, "text": text })
 }
 
 #[tokio::test]
 async fn what_comes_meanwhile_is_queued_and_has_its_turn() {
-    let (world, let_go, chat) = held().await;
+    let (world, hold, chat) = held().await;
     let first = world.ok("app_runs", submit(&chat, "One")).await;
     assert_eq!(first["phrase"], "Submitted the message; its turn is running");
     assert_eq!(first["document"]["run"]["status"], "Running");
@@ -63,7 +93,7 @@ async fn what_comes_meanwhile_is_queued_and_has_its_turn() {
     assert_eq!(branch["items"][0]["branches"][0]["status"], "Running");
     assert_eq!(branch["items"][0]["branches"][0]["queued"], 2);
 
-    let_go.send_replace(true);
+    hold.let_go();
     let last = world.submit(&chat, "Four").await;
     assert_eq!(last["document"]["run"]["status"], "Completed");
     let history = world.read(json!({ "resource": "Messages", "chatId": chat })).await;
@@ -73,7 +103,7 @@ async fn what_comes_meanwhile_is_queued_and_has_its_turn() {
 
 #[tokio::test]
 async fn a_wait_that_runs_out_gives_the_status_of_then() {
-    let (world, let_go, chat) = held().await;
+    let (world, hold, chat) = held().await;
     let mut patient = submit(&chat, "One");
     patient["wait"] = json!(true);
     patient["waitTimeoutMs"] = json!(1000);
@@ -82,7 +112,7 @@ async fn a_wait_that_runs_out_gives_the_status_of_then() {
     assert_eq!(waited["phrase"], "Submitted the message; its turn is still running after 1 s");
     assert_eq!(waited["document"]["run"]["status"], "Running");
     // The repeat waits again, and gives the run's present status.
-    let_go.send_replace(true);
+    hold.let_go();
     let again = world.ok("app_runs", patient).await;
     assert_eq!(again["replayed"], true);
     assert_eq!(again["document"]["run"]["status"], "Completed");
@@ -90,7 +120,7 @@ async fn a_wait_that_runs_out_gives_the_status_of_then() {
 
 #[tokio::test]
 async fn a_stop_keeps_what_there_was() {
-    let (world, _let_go, chat) = held().await;
+    let (world, _hold, chat) = held().await;
     let started = world.ok("app_runs", submit(&chat, "One")).await;
     let queued = world.ok("app_runs", submit(&chat, "Two")).await;
     let stop = json!({
@@ -100,7 +130,7 @@ async fn a_stop_keeps_what_there_was() {
     assert_eq!(
         stopped["phrase"],
         "Stopped the turn; 1 queued message waits; the branch is paused, since its last turn was \
-         stopped or failed: app_runs SkipFailed goes on with what is queued"
+         stopped or failed: app_runs Resume goes on with it, SkipFailed with what is queued"
     );
     assert_eq!(stopped["document"]["run"]["status"], "Stopped");
     assert_eq!(stopped["document"]["runId"], started["document"]["runId"]);
@@ -124,7 +154,7 @@ async fn a_stop_keeps_what_there_was() {
 
 #[tokio::test]
 async fn skipping_a_stopped_turn_goes_on_with_the_queue() {
-    let (world, let_go, chat) = held().await;
+    let (world, hold, chat) = held().await;
     world.ok("app_runs", submit(&chat, "One")).await;
     let second = world.ok("app_runs", submit(&chat, "Two")).await;
     let skip = |operation: uuid::Uuid| json!({ "operation": "SkipFailed", "branchId": chat, "operationId": operation });
@@ -136,7 +166,7 @@ async fn skipping_a_stopped_turn_goes_on_with_the_queue() {
     let third = world.ok("app_runs", submit(&chat, "Three")).await;
     assert!(third["phrase"].as_str().unwrap().ends_with(
         "behind one other message; the branch is paused, since its last turn was stopped or \
-         failed: app_runs SkipFailed goes on with what is queued"
+         failed: app_runs Resume goes on with it, SkipFailed with what is queued"
     ));
 
     let operation = uuid::Uuid::now_v7();
@@ -147,7 +177,7 @@ async fn skipping_a_stopped_turn_goes_on_with_the_queue() {
     let again = world.ok("app_runs", skip(operation)).await;
     assert_eq!((&again["replayed"], &again["document"]), (&json!(true), &skipped["document"]));
 
-    let_go.send_replace(true);
+    hold.let_go();
     let last = world.submit(&chat, "Four").await;
     assert_eq!(last["document"]["run"]["status"], "Completed");
     let idle = world.rejected("app_runs", skip(uuid::Uuid::now_v7())).await;

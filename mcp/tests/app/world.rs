@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::channel::mpsc;
 use rmcp::ServiceExt;
@@ -11,6 +12,7 @@ use rmcp::service::{
     TxJsonRpcMessage,
 };
 use scripta_actors::{Handle, Models, Options, demo};
+use scripta_events::Position;
 use scripta_events::log::EventLog;
 use scripta_events::log::memory::MemoryLog;
 use scripta_mcp::{AppServer, AppToolbox, Caller, MemorySecrets};
@@ -21,11 +23,16 @@ use uuid::Uuid;
 
 pub type Client = RunningService<RoleClient, ()>;
 
+/// What nothing here takes as long as.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
 pub struct World {
     pub server: AppServer,
     pub client: Client,
     pub log: Arc<dyn EventLog>,
     pub toolbox: Arc<AppToolbox>,
+    models: Arc<dyn Models>,
+    secrets: Arc<MemorySecrets>,
     tools: HashMap<String, Tool>,
     _dir: TempDir,
 }
@@ -41,19 +48,27 @@ pub async fn world() -> World {
 }
 
 pub async fn world_with(models: Arc<dyn Models>) -> World {
+    let secrets = Arc::new(MemorySecrets::new().unwrap());
+    world_over(Arc::new(MemoryLog::new()), models, secrets).await
+}
+
+async fn world_over(
+    log: Arc<dyn EventLog>,
+    models: Arc<dyn Models>,
+    secrets: Arc<MemorySecrets>,
+) -> World {
     let dir = tempfile::tempdir().unwrap();
-    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let opened = Projections::open(log.clone(), dir.path(), Default::default());
     let projections = Arc::new(opened.unwrap());
     let toolbox = Arc::new(AppToolbox::new());
-    let handle = Handle::start(log.clone(), models, toolbox.clone(), Options::default()).unwrap();
-    let secrets = Arc::new(MemorySecrets::new().unwrap());
-    let server = AppServer::new(handle, projections, log.clone(), secrets).unwrap();
+    let options = Options::default();
+    let handle = Handle::start(log.clone(), models.clone(), toolbox.clone(), options).unwrap();
+    let server = AppServer::new(handle, projections, log.clone(), secrets.clone()).unwrap();
     toolbox.bind(&server);
     let client = connect(&server.with_caller(Caller::person()), Era::Modern).await;
     let tools = client.list_all_tools().await.unwrap();
     let tools = tools.into_iter().map(|tool| (tool.name.to_string(), tool)).collect();
-    World { server, client, log, toolbox, tools, _dir: dir }
+    World { server, client, log, toolbox, models, secrets, tools, _dir: dir }
 }
 
 pub async fn connect(server: &AppServer, era: Era) -> Client {
@@ -108,6 +123,35 @@ impl World {
         let (value, is_error) = self.answer(tool, arguments).await;
         assert!(!is_error, "{value:#}");
         value
+    }
+
+    /// The same after a restart: a process that knows only what the log and the secrets tell.
+    pub async fn successor(&self) -> World {
+        world_over(self.log.clone(), self.models.clone(), self.secrets.clone()).await
+    }
+
+    /// Waits until this many events stand after those of an answer.
+    pub async fn goes_on(&self, answer: &Value, events: u64) {
+        let wanted = Position(answer["position"].as_u64().unwrap() + events);
+        let mut head = self.log.head();
+        let reached = head.wait_for(|head| *head >= wanted);
+        tokio::time::timeout(PATIENCE, reached).await.unwrap().unwrap();
+    }
+
+    /// Reads until the page is as wanted; it is looked at again whenever something happened.
+    pub async fn until(&self, read: Value, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut head = self.log.head();
+        let seen = async {
+            loop {
+                head.mark_unchanged();
+                let page = self.read(read.clone()).await;
+                if wanted(&page) {
+                    return page;
+                }
+                head.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(PATIENCE, seen).await.expect("what was waited for")
     }
 
     /// A change that is refused or conflicts.

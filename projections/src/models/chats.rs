@@ -4,12 +4,13 @@
 mod delete;
 mod gone;
 mod read;
+mod waiting;
 
 pub(crate) use read::Chats;
 use scripta_events::codec;
 use scripta_events::domain::{
     BRANCH, BranchEvent, BranchId, BranchOpened, CHAT, ChatCreated, ChatEvent, ChatId, ForkPoint,
-    Message, MessageId, PROJECT, ProjectId, RunId, TurnOutcome,
+    Message, MessageId, PROJECT, ProjectId, RunId, Sender, TurnOutcome,
 };
 use scripta_events::log::Recorded;
 use scripta_events::{Position, Timestamp};
@@ -101,7 +102,7 @@ pub(crate) struct ChatModel;
 
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
@@ -199,10 +200,12 @@ fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyErro
     match decoded {
         // Handled before a row is needed.
         BranchEvent::BranchOpened(_) => Ok(()),
-        BranchEvent::MessageQueued(queued) => change.queue(batch, queued.message),
+        BranchEvent::MessageQueued(queued) => change.queue(batch, queued.message, queued.first),
         BranchEvent::MessageAppended(appended) => change.append(batch, appended.message),
         BranchEvent::TurnStarted(started) => change.start_turn(batch, started.run, started.message),
+        BranchEvent::TurnResumed(resumed) => change.start_turn(batch, resumed.run, resumed.message),
         BranchEvent::TurnEnded(ended) => change.end_turn(batch, ended.run, ended.outcome),
+        other => change.wait(batch, other),
     }
 }
 
@@ -227,6 +230,7 @@ fn open(
             row.fork = fork;
             if let Some(fork) = fork {
                 row.inherited = inherited(batch, event, &fork)?;
+                row.read = row.inherited;
                 row.head = fork.after;
             }
             open_branch(batch, event, row);
@@ -265,6 +269,10 @@ fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) 
         own: 0,
         head: None,
         queue: Vec::new(),
+        asides: Vec::new(),
+        needs_rebase: None,
+        skipped: false,
+        read: 0,
         turn: None,
         last: None,
         position: event.position,
@@ -313,9 +321,15 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    fn queue(mut self, batch: &mut Batch<'_>, message: Message) -> Result<(), ApplyError> {
+    fn queue(
+        mut self,
+        batch: &mut Batch<'_>,
+        message: Message,
+        first: bool,
+    ) -> Result<(), ApplyError> {
         if !self.row.queue.contains(&message.id) {
-            self.row.queue.push(message.id);
+            let place = if first { 0 } else { self.row.queue.len() };
+            self.row.queue.insert(place, message.id);
         }
         let time = self.activity(&message);
         batch.put(queued_key(self.row.id, message.id), message);
@@ -326,7 +340,12 @@ impl Change<'_> {
     fn append(mut self, batch: &mut Batch<'_>, message: Message) -> Result<(), ApplyError> {
         let id = message.id;
         let row = &mut self.row;
+        let all_read = row.unread() == 0;
         row.own = row.own.saturating_add(1);
+        row.asides.retain(|aside| *aside != id);
+        if all_read && is_known(&message) {
+            row.read = row.chain_length();
+        }
         if row.queue.contains(&id) {
             row.queue.retain(|queued| *queued != id);
             batch.remove(queued_key(row.id, id));
@@ -365,6 +384,7 @@ impl Change<'_> {
             return Err(inconsistent(self.event, format!("the turn of run {going} is going")));
         }
         self.row.turn = Some((run, message));
+        self.row.skipped = false;
         self.finish(batch, |chat| chat.running = chat.running.saturating_add(1))
     }
 
@@ -406,9 +426,17 @@ impl Change<'_> {
     }
 }
 
-/// Whether it is idle with a queue, so that a restart has to wake it.
+/// Whether it is idle with a queue, or without a turn that reads its asides, so that a restart
+/// has to wake it.
 fn waits(row: &BranchRow) -> bool {
-    !row.queue.is_empty() && row.status() == BranchStatus::Idle
+    let queued = !row.queue.is_empty() && row.status() == BranchStatus::Idle;
+    queued || (!row.asides.is_empty() && row.turn.is_none())
+}
+
+/// Whether the person has no need to read it: an import, or what they sent themselves.
+fn is_known(message: &Message) -> bool {
+    let imported = message.run.is_none() && message.sender.is_none();
+    imported || message.sender == Some(Sender::User)
 }
 
 /// The activity after a message: the first one's time stands for itself, so that an imported

@@ -67,6 +67,9 @@ impl Model for RunModel {
             row.call = None;
             batch.remove(unfinished_key(row.chat, id));
         }
+        if !row.status.is_at_rest() && row.ended_at.take().is_some() {
+            batch.add(unfinished_key(row.chat, id), ());
+        }
         batch.put(row_key(id), row);
         Ok(())
     }
@@ -109,6 +112,7 @@ fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) {
         connection: started.connection,
         model: started.model,
         submitter: started.submitter,
+        interactive: started.interactive,
         status: RunStatus::Running,
         tools: 0,
         step: 0,
@@ -163,6 +167,11 @@ fn evolve(row: &mut RunRow, event: RunEvent) {
         RunEvent::RunCompleted(_) => row.status = RunStatus::Completed,
         RunEvent::RunStopped(_) => row.status = RunStatus::Stopped,
         RunEvent::RunFailed(failed) => row.status = RunStatus::Failed { reason: failed.reason },
+        RunEvent::RunResumed(resumed) => {
+            row.status = RunStatus::Running;
+            row.connection = resumed.connection;
+            row.model = resumed.model;
+        }
     }
 }
 

@@ -15,7 +15,10 @@ const SHAPE: Shape = operation!(
     "Submit with mode Fork",
     required: ["text", "mode"],
     one_of: ["chatId", "branchId"],
-    optional: ["fromMessageId", "title", "intent", "wait", "waitTimeoutMs"]
+    optional: [
+        "fromMessageId", "title", "interactive", "intent", "resourceIds", "reviewIds", "presetIds",
+        "wait", "waitTimeoutMs"
+    ]
 );
 
 pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome<TurnView> {

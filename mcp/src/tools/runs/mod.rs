@@ -1,14 +1,21 @@
 //! `app_runs`.
 
+mod aside;
+mod clear_queue;
 mod fork;
+mod mark_read;
 mod outgoing;
+mod rebase;
+mod remove_queued;
+mod resume;
 mod skip_failed;
 mod stop;
 mod submit;
+mod update_queued;
 mod wait;
 
 use schemars::JsonSchema;
-use scripta_actors::BranchKey;
+use scripta_actors::{BranchKey, BranchState, SubmitMode};
 use scripta_events::Category;
 use scripta_events::domain::{BranchId, ChatId};
 use scripta_events::log::Receipt;
@@ -19,16 +26,26 @@ use super::Call;
 use crate::arguments::typed;
 use crate::result::{Outcome, Rejected, sentence_of};
 use crate::scope::{self, ScopeError};
-use crate::view::{Id, IntentView, TurnView};
+use crate::view::{Id, IntentView, RunProgress, TurnView};
 
 pub(super) const DESCRIPTION: &str = "\
-Submits messages to branches of chats, which a model answers, stops turns, and goes on after them.\n\
-Submit: text, chatId (its first branch) or branchId, mode?, intent?, wait?, waitTimeoutMs?\n\
-Submit with mode Fork: also fromMessageId?, title?; opens a new branch after that message (the head \
+Submits messages to branches of chats, which a model answers, stops turns, goes on after them, and \
+changes what is queued.\n\
+Submit: text, chatId (its first branch) or branchId, mode?, onlyIfHead?, interactive?, intent?, \
+wait?, waitTimeoutMs?; mode Enqueue waits for the turns before it, Interrupt \
+stops the running turn and goes before what is queued, Reject is refused unless the branch is idle\n\
+Submit with mode Aside: without onlyIfHead; starts no turn: a running turn reads it before its next \
+model step, and nothing is waited for\n\
+Submit with mode Fork: without onlyIfHead, with fromMessageId?, title?; opens a new branch after that message (the head \
 unless given) and submits the text there; nothing is copied, the branches share the messages.\n\
 Stop: branchId\n\
+UpdateQueued: branchId, messageId, text; RemoveQueued: branchId, messageId; ClearQueue: branchId; only \
+what has not started\n\
+Resume: branchId; goes on with the turn that was stopped or failed last, in the same run\n\
 SkipFailed: branchId; leaves the stopped or failed turn that paused the branch as it is, and starts \
 the next queued message\n\
+Rebase: branchId; starts the message that paused the branch because the head was not its onlyIfHead\n\
+MarkRead: branchId, messageId?; up to that message, or all of it\n\
 A branch runs one turn at a time and queues what comes meanwhile. With `wait` the answer comes when \
 the turn has ended, or with its status of then after waitTimeoutMs; read the answer itself by \
 app_read Messages. `document` names the chat, branch, message and run, and the run's status.";
@@ -43,11 +60,14 @@ pub(crate) struct RunsArguments {
     chat_id: Option<Id>,
     /// The branch.
     branch_id: Option<Id>,
-    /// The message. For Submit.
+    /// The message. For UpdateQueued, RemoveQueued and MarkRead.
+    message_id: Option<Id>,
+    /// What the message says. For Submit and UpdateQueued.
     #[schemars(length(min = 1))]
     text: Option<String>,
-    /// How it joins: Enqueue (the default) waits for the turns before it; Fork opens a new branch.
-    /// For Submit.
+    /// How it joins: Enqueue (the default) waits for the turns before it; Fork opens a new branch;
+    /// Aside starts no turn; Interrupt stops the running turn; Reject is refused unless the branch
+    /// is idle. For Submit.
     mode: Option<Mode>,
     /// The last message that the new branch shares; the head unless given. For Submit with mode
     /// Fork.
@@ -55,6 +75,19 @@ pub(crate) struct RunsArguments {
     /// The new branch's title. For Submit with mode Fork.
     #[schemars(length(min = 1, max = 500))]
     title: Option<String>,
+    /// The message that its author saw last: if another is the head when its turn comes, the branch
+    /// pauses, and Rebase starts it. For Submit.
+    only_if_head: Option<Id>,
+    /// Whether somebody watches its turn; true unless given. For Submit.
+    interactive: Option<bool>,
+    /// There are no resources yet: leave it out.
+    #[schemars(length(max = 100))]
+    resource_ids: Option<Vec<Id>>,
+    /// There are no reviews yet: leave it out.
+    #[schemars(length(max = 100))]
+    review_ids: Option<Vec<Id>>,
+    /// There are no presets yet: leave it out.
+    preset_ids: Option<Vec<Id>>,
     /// What the message is meant as. For Submit.
     intent: Option<IntentView>,
     /// Whether to wait until the turn has ended. For Submit.
@@ -75,7 +108,13 @@ pub(crate) struct RunsArguments {
 enum Operation {
     Submit,
     Stop,
+    UpdateQueued,
+    RemoveQueued,
+    ClearQueue,
+    Resume,
     SkipFailed,
+    Rebase,
+    MarkRead,
 }
 
 // How a submitted message joins.
@@ -84,15 +123,31 @@ enum Mode {
     #[default]
     Enqueue,
     Fork,
+    Aside,
+    Interrupt,
+    Reject,
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<TurnView> {
     let arguments: RunsArguments = typed(call.arguments.clone().into())?;
     match (arguments.operation, arguments.mode.unwrap_or_default()) {
-        (Operation::Submit, Mode::Enqueue) => submit::run(call, arguments).await,
+        (Operation::Submit, Mode::Enqueue) => {
+            submit::run(call, arguments, SubmitMode::Enqueue).await
+        }
+        (Operation::Submit, Mode::Interrupt) => {
+            submit::run(call, arguments, SubmitMode::Interrupt).await
+        }
+        (Operation::Submit, Mode::Reject) => submit::run(call, arguments, SubmitMode::Reject).await,
+        (Operation::Submit, Mode::Aside) => aside::run(call, arguments).await,
         (Operation::Submit, Mode::Fork) => fork::run(call, arguments).await,
         (Operation::Stop, _) => stop::run(call, arguments).await,
+        (Operation::UpdateQueued, _) => update_queued::run(call, arguments).await,
+        (Operation::RemoveQueued, _) => remove_queued::run(call, arguments).await,
+        (Operation::ClearQueue, _) => clear_queue::run(call, arguments).await,
+        (Operation::Resume, _) => resume::run(call, arguments).await,
         (Operation::SkipFailed, _) => skip_failed::run(call, arguments).await,
+        (Operation::Rebase, _) => rebase::run(call, arguments).await,
+        (Operation::MarkRead, _) => mark_read::run(call, arguments).await,
     }
 }
 
@@ -110,6 +165,12 @@ async fn branch_of(
             Ok(BranchKey { chat: row.chat, branch })
         }
     }
+}
+
+/// The branch after a change of what waits in it, with where its turn stands.
+fn queue_of(key: BranchKey, state: &BranchState) -> TurnView {
+    let run = state.turn.map(|turn| Id(turn.run.0));
+    TurnView { run_id: run, run: RunProgress::of_branch(state), ..TurnView::of(key) }
 }
 
 fn not_there(error: ScopeError) -> Rejected<TurnView> {

@@ -34,6 +34,7 @@ impl Outgoing {
         arguments: &RunsArguments,
     ) -> Result<Outgoing, Rejected<TurnView>> {
         shape.check(&call.arguments)?;
+        refuse_attachments(arguments)?;
         let branch = branch_of(call, arguments.chat_id, arguments.branch_id).await?;
         name_branch(call, branch);
         let operation = arguments.operation_id.unwrap_or(Id(OperationId::random().0));
@@ -43,6 +44,9 @@ impl Outgoing {
             text: required(arguments.text.clone(), shape.operation, "text")?,
             sender: call.caller.sender().clone(),
             intent: arguments.intent.map(Into::into),
+            interactive: arguments.interactive.unwrap_or(true),
+            refs: vec![],
+            reviews: vec![],
         };
         let longest = arguments.wait_timeout_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
         let wait = arguments.wait.unwrap_or(false).then_some(longest);
@@ -50,12 +54,31 @@ impl Outgoing {
     }
 }
 
-/// The arguments with the branch that they mean in place of the ids that name it, and without a
-/// mode that goes without saying: what is said in another way is the same operation.
+/// What can't be attached since there is no such thing; an empty list names nothing.
+fn refuse_attachments(arguments: &RunsArguments) -> Result<(), Rejected<TurnView>> {
+    let attached = [
+        ("presets", "presetIds", &arguments.preset_ids),
+        ("resources", "resourceIds", &arguments.resource_ids),
+        ("reviews", "reviewIds", &arguments.review_ids),
+    ];
+    for (things, field, ids) in attached {
+        if ids.as_ref().is_some_and(|ids| !ids.is_empty()) {
+            let reason = format!("There are no {things} yet; leave `{field}` out");
+            return Err(Rejected::refused(reason));
+        }
+    }
+    Ok(())
+}
+
+/// The arguments with the branch that they mean in place of the ids that name it, and without what
+/// goes without saying: what is said in another way is the same operation.
 fn name_branch(call: &mut Call<'_>, key: BranchKey) {
     call.arguments.remove("chatId");
     call.arguments.insert("branchId".to_owned(), key.branch.to_string().into());
     if call.arguments.get("mode").is_some_and(|mode| mode == "Enqueue") {
         call.arguments.remove("mode");
+    }
+    if call.arguments.get("interactive").is_some_and(|interactive| interactive == true) {
+        call.arguments.remove("interactive");
     }
 }

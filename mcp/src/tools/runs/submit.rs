@@ -1,9 +1,9 @@
 //! Submitting a message to a branch, where it waits for the turns before it.
 
 use scripta_actors::{
-    Branch, BranchCommand, BranchKey, BranchState, BranchStatus, ExecuteError, Refusal,
+    Branch, BranchCommand, BranchKey, BranchState, BranchStatus, ExecuteError, Refusal, SubmitMode,
 };
-use scripta_events::domain::MessageId;
+use scripta_events::domain::{MessageId, RUN};
 
 use super::RunsArguments;
 use super::outgoing::Outgoing;
@@ -17,28 +17,45 @@ const SHAPE: Shape = operation!(
     "Submit",
     required: ["text"],
     one_of: ["chatId", "branchId"],
-    optional: ["mode", "intent", "wait", "waitTimeoutMs"]
+    optional: [
+        "mode", "onlyIfHead", "interactive", "intent", "resourceIds", "reviewIds", "presetIds",
+        "wait", "waitTimeoutMs"
+    ]
 );
 
-pub(super) async fn run(mut call: Call<'_>, arguments: RunsArguments) -> Outcome<TurnView> {
+/// All modes but those that open a branch or start no turn.
+pub(super) async fn run(
+    mut call: Call<'_>,
+    arguments: RunsArguments,
+    mode: SubmitMode,
+) -> Outcome<TurnView> {
     let Outgoing { branch, message, meta, wait } =
         Outgoing::new(&mut call, &SHAPE, &arguments).await?;
     if wait.is_some() {
         wait::refuse_own_branch(&call, branch)?;
     }
     let id = message.id;
-    let command = BranchCommand::Submit { message };
+    let only_if_head = arguments.only_if_head.map(|head| MessageId(head.0));
+    let command = BranchCommand::Submit { message, mode, only_if_head };
     let executed = call.app.handle.execute::<Branch>(branch, command, meta).await;
     let done = executed.map_err(|error| {
         Rejected::from_execute(in_callers_words(error, branch), |state| document(branch, id, state))
     })?;
     let document = document(branch, id, &done.state);
-    let applied = Applied::new(&done.receipt, phrase(&done.state, id), document);
+    let mut phrase = phrase(&done.state, id);
+    let ended = done.receipt.streams.iter().filter(|(stream, _)| stream.category == RUN).count();
+    if mode == SubmitMode::Interrupt && ended > usize::from(document.run_id.is_some()) {
+        phrase = format!("Stopped the running turn. {phrase}");
+    }
+    let applied = Applied::new(&done.receipt, phrase, document);
     wait::until_ended(&call, Submitted { branch, message: id, wait }, applied).await
 }
 
 /// Whoever named a chat that isn't there hears of the chat, not of its first branch.
-fn in_callers_words(error: ExecuteError<Branch>, key: BranchKey) -> ExecuteError<Branch> {
+pub(super) fn in_callers_words(
+    error: ExecuteError<Branch>,
+    key: BranchKey,
+) -> ExecuteError<Branch> {
     match error {
         ExecuteError::Refused(Refusal::NotFound { id, .. }) if id == key.chat.0 => {
             Refusal::NotFound { what: "chat", id }.into()
@@ -53,10 +70,14 @@ fn in_callers_words(error: ExecuteError<Branch>, key: BranchKey) -> ExecuteError
 fn document(key: BranchKey, message: MessageId, state: &BranchState) -> TurnView {
     let run = state.runs.get(&message);
     let status = if run.is_some() { RunStatusView::Running } else { RunStatusView::Queued };
+    let paused = match state.status() {
+        BranchStatus::Paused { reason } if run.is_none() => Some(reason),
+        _ => None,
+    };
     TurnView {
         message_id: Some(Id(message.0)),
         run_id: run.map(|run| Id(run.0)),
-        run: Some(RunProgress::of(status)),
+        run: Some(RunProgress::of(status).paused(paused.as_ref())),
         ..TurnView::of(key)
     }
 }
@@ -65,15 +86,16 @@ fn phrase(state: &BranchState, message: MessageId) -> String {
     if state.runs.contains_key(&message) {
         return "Submitted the message; its turn is running".to_owned();
     }
-    let before = state.queue.iter().take_while(|queued| queued.id != message).count();
+    let before = state.queue.iter().take_while(|queued| queued.message.id != message).count();
+    let paused = match state.status() {
+        BranchStatus::Paused { reason } => wait::paused(&reason),
+        BranchStatus::Idle | BranchStatus::Running => "",
+    };
     let behind = match before {
+        0 if state.turn.is_none() => return format!("Queued the message{paused}"),
         0 => "the turn that is running".to_owned(),
         1 => "one other message".to_owned(),
         more => format!("{more} other messages"),
-    };
-    let paused = match state.status() {
-        BranchStatus::Paused { .. } => wait::PAUSED,
-        BranchStatus::Idle | BranchStatus::Running => "",
     };
     format!("Queued the message behind {behind}{paused}")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripta_actors::{BranchKey, RunStatus, TurnStatus};
+use scripta_actors::{BranchKey, PauseReason, RunStatus, TurnStatus};
 use scripta_events::domain::MessageId;
 
 use crate::result::{Applied, Outcome, Rejected};
@@ -18,8 +18,18 @@ pub(super) struct Submitted {
 }
 
 /// How a sentence ends that tells of a queue in a paused branch.
-pub(super) const PAUSED: &str = "; the branch is paused, since its last turn was stopped or failed: \
-    app_runs SkipFailed goes on with what is queued";
+pub(super) fn paused(reason: &PauseReason) -> &'static str {
+    match reason {
+        PauseReason::Stopped | PauseReason::Failed { .. } => {
+            "; the branch is paused, since its last turn was stopped or failed: app_runs Resume \
+             goes on with it, SkipFailed with what is queued"
+        }
+        PauseReason::NeedsRebase => {
+            "; the branch is paused, since its next message was meant for another head: app_runs \
+             Rebase gives it the present one, RemoveQueued takes it out"
+        }
+    }
+}
 
 /// A run that waits for its own branch would wait for itself.
 pub(super) fn refuse_own_branch(call: &Call<'_>, key: BranchKey) -> Result<(), Rejected<TurnView>> {
@@ -52,7 +62,8 @@ pub(super) async fn until_ended(
         Ok(status) => {
             applied.phrase = phrase(&status, timeout);
             applied.document.run_id = status.run.map(|run| Id(run.0));
-            applied.document.run = Some(progress(status.status));
+            let progress = progress(status.status).paused(status.paused.as_ref());
+            applied.document.run = Some(progress);
         }
         Err(error) => {
             let why = crate::result::sentence_of(&error);
@@ -76,7 +87,10 @@ pub(super) fn progress(status: RunStatus) -> RunProgress {
 fn phrase(status: &TurnStatus, timeout: Duration) -> String {
     let seconds = timeout.as_secs_f32();
     match &status.status {
-        RunStatus::Queued if status.paused => format!("Queued the message{PAUSED}"),
+        RunStatus::Queued if status.paused.is_some() => {
+            let why = status.paused.as_ref().map_or("", paused);
+            format!("Queued the message{why}")
+        }
         RunStatus::Queued => {
             format!("Queued the message; its turn has not started after {seconds} s")
         }
