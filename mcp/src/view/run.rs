@@ -61,10 +61,11 @@ pub(crate) struct CallView {
 pub(crate) struct TurnView {
     pub(crate) chat_id: Id,
     pub(crate) branch_id: Id,
-    /// The message that was submitted; absent where none was.
+    /// The message that the operation was about, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message_id: Option<Id>,
-    /// The run that answers it; absent while it is queued.
+    /// The run that answers it; of the turn that is going, where the operation asks for no answer;
+    /// absent while the message is queued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) run_id: Option<Id>,
     /// Where the turn stands; absent where there is none.

@@ -12,6 +12,7 @@ mod memory;
 mod pages;
 mod queue;
 mod refusals;
+mod runs;
 mod schemas;
 mod security;
 mod sessions;

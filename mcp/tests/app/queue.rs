@@ -6,11 +6,11 @@ use crate::contract::NOBODY;
 use crate::turns::{TURN_BEGINS, held, submit};
 use crate::world::{World, id, ids, world};
 
-fn of(operation: &str, branch: &str) -> Value {
+pub fn of(operation: &str, branch: &str) -> Value {
     json!({ "operation": operation, "branchId": branch })
 }
 
-fn with(mut arguments: Value, name: &str, value: impl Into<Value>) -> Value {
+pub fn with(mut arguments: Value, name: &str, value: impl Into<Value>) -> Value {
     arguments[name] = value.into();
     arguments
 }

@@ -29,6 +29,11 @@ impl Hold {
         self.let_go.send_replace(true);
     }
 
+    /// Turns that begin from now on are held back again.
+    pub fn hold_back(&self) {
+        self.let_go.send_replace(false);
+    }
+
     /// Waits until the model was asked so many times in all: it has what it answers.
     pub async fn asked(&self, times: u32) {
         let mut asked = self.asked.clone();
@@ -116,6 +121,55 @@ async fn a_wait_that_runs_out_gives_the_status_of_then() {
     let again = world.ok("app_runs", patient).await;
     assert_eq!(again["replayed"], true);
     assert_eq!(again["document"]["run"]["status"], "Completed");
+}
+
+#[tokio::test]
+async fn a_wait_is_answered_by_its_own_turn_only() {
+    let (world, hold, chat) = held().await;
+    hold.let_go();
+    let first = world.submit(&chat, "One").await;
+    assert_eq!(first["document"]["run"]["status"], "Completed");
+    hold.hold_back();
+    let letting_go = async {
+        hold.asked(2).await;
+        hold.let_go();
+    };
+    let (second, ()) = futures::join!(world.submit(&chat, "Two"), letting_go);
+    assert_eq!(second["phrase"], "Submitted the message; its turn has completed");
+    assert_ne!(second["document"]["runId"], first["document"]["runId"]);
+
+    // One that waits in the queue hears of the queue's end, or that it needs a person.
+    hold.hold_back();
+    let third = world.ok("app_runs", submit(&chat, "Three")).await;
+    hold.asked(3).await;
+    let stop = async {
+        let queued = |page: &Value| page["items"][0]["branches"][0]["queued"] == 1;
+        world.until(json!({ "resource": "Chat", "chatId": chat }), queued).await;
+        world.ok("app_runs", json!({ "operation": "Stop", "branchId": chat })).await
+    };
+    let (fourth, stopped) = futures::join!(world.submit(&chat, "Four"), stop);
+    assert_eq!(stopped["document"]["runId"], third["document"]["runId"]);
+    assert_eq!(fourth["document"]["run"]["status"], "Queued");
+    assert_eq!(fourth["document"]["run"]["waitingFor"]["kind"], "GoOn");
+    assert_eq!(fourth["document"].get("runId"), None);
+    let waiting = submit(&chat, "Five");
+    let clear = async {
+        let queued = |page: &Value| page["items"][0]["branches"][0]["queued"] == 2;
+        world.until(json!({ "resource": "Chat", "chatId": chat }), queued).await;
+        world.ok("app_runs", json!({ "operation": "ClearQueue", "branchId": chat })).await
+    };
+    world.ok("app_runs", json!({ "operation": "Resume", "branchId": chat })).await;
+    let patient = async {
+        let mut waiting = waiting;
+        waiting["wait"] = json!(true);
+        world.ok("app_runs", waiting).await
+    };
+    let (cleared, _) = futures::join!(patient, clear);
+    assert_eq!(
+        cleared["phrase"],
+        "Submitted the message; it was taken out of the queue before its turn"
+    );
+    assert_eq!(cleared["document"].get("run"), None);
 }
 
 #[tokio::test]

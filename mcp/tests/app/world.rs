@@ -154,6 +154,12 @@ impl World {
         tokio::time::timeout(PATIENCE, seen).await.expect("what was waited for")
     }
 
+    /// What an argument of a tool may be.
+    pub fn input_enum(&self, tool: &str, argument: &str) -> Vec<String> {
+        let values = self.tools[tool].input_schema["properties"][argument]["enum"].as_array();
+        values.unwrap().iter().map(id).collect()
+    }
+
     /// A change that is refused or conflicts.
     pub async fn rejected(&self, tool: &str, arguments: Value) -> Value {
         let before = *self.log.head().borrow();

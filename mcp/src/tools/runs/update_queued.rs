@@ -3,7 +3,7 @@
 use scripta_actors::{Branch, BranchCommand};
 use scripta_events::domain::MessageId;
 
-use super::{RunsArguments, branch_of, queue_of};
+use super::{RunsArguments, branch_of};
 use crate::arguments::{Shape, required};
 use crate::result::{Applied, Outcome, Rejected};
 use crate::tools::{Call, operation};
@@ -30,7 +30,6 @@ pub(super) async fn run(call: Call<'_>, arguments: RunsArguments) -> Outcome<Tur
     };
     let paused = RunProgress::of_branch(&done.state).and_then(|branch| branch.waiting_for);
     let queued = RunProgress { waiting_for: paused, ..RunProgress::of(RunStatusView::Queued) };
-    let document =
-        TurnView { message_id: Some(Id(id.0)), run: Some(queued), ..queue_of(key, &done.state) };
+    let document = TurnView { message_id: Some(Id(id.0)), run: Some(queued), ..TurnView::of(key) };
     Ok(Applied::new(&done.receipt, phrase.to_owned(), document))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripta_actors::{BranchKey, PauseReason, RunStatus, TurnStatus};
+use scripta_actors::{BranchKey, PauseReason, Refusal, RunStatus, TurnStatus, WaitError};
 use scripta_events::domain::MessageId;
 
 use crate::result::{Applied, Outcome, Rejected};
@@ -64,6 +64,11 @@ pub(super) async fn until_ended(
             applied.document.run_id = status.run.map(|run| Id(run.0));
             let progress = progress(status.status).paused(status.paused.as_ref());
             applied.document.run = Some(progress);
+        }
+        Err(WaitError::Refused(Refusal::NotFound { id, .. })) if id == message.0 => {
+            applied.phrase =
+                "Submitted the message; it was taken out of the queue before its turn".to_owned();
+            applied.document.run = None;
         }
         Err(error) => {
             let why = crate::result::sentence_of(&error);
