@@ -125,6 +125,11 @@ pub enum Write {
         /// The events.
         events: Vec<RunEvent>,
     },
+    /// Nothing: the stream stands in the receipt, which so says what the operation came to.
+    Named {
+        /// Which.
+        stream: StreamId,
+    },
 }
 
 /// What is done after a commit, never before it. A replay of the log does none of it.
@@ -188,6 +193,7 @@ impl<A: Aggregate> Decision<A> {
         let others = self.others.iter().all(|write| match write {
             Write::Branch { events, .. } => events.is_empty(),
             Write::Run { events, .. } => events.is_empty(),
+            Write::Named { .. } => true,
         });
         self.events.is_empty() && others
     }

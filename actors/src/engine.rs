@@ -309,9 +309,10 @@ impl Engine {
         Ok(chain)
     }
 
-    /// What a turn of the chat would use now.
-    pub(crate) fn endpoint(&self, chat: &ChatState) -> Endpoint {
-        self.endpoint_of(chat.connection.as_ref(), chat.model.as_deref())
+    /// What a turn of the chat would use now: its own connection, or its project's.
+    pub(crate) fn endpoint(&self, chat: &ChatState, project: Option<&ProjectState>) -> Endpoint {
+        let default = project.and_then(|project| project.default_connection.as_ref());
+        self.endpoint_of(chat.connection.as_ref().or(default), chat.model.as_deref())
     }
 
     /// What a turn with this connection and model would use; without them, the default's.

@@ -153,7 +153,7 @@ async fn append<A: Aggregate>(
         if !replica.is_current(&*engine.log).await? {
             return Ok(Appended::Moved);
         }
-        return Ok(Appended::Written(unwritten(engine, replica, order)));
+        return Ok(Appended::Written(unwritten(engine, replica, order, decision)));
     }
     match engine.log.append(commit(replica, order, decision)?).await {
         Ok(receipt) if receipt.replayed => Ok(Appended::Before(receipt)),
@@ -171,14 +171,20 @@ fn unwritten<A: Aggregate>(
     engine: &Arc<Engine>,
     replica: &Replica<A>,
     order: &Order<A>,
+    decision: &Decision<A>,
 ) -> Receipt {
+    let named = decision.others.iter().filter_map(|write| match write {
+        Write::Named { stream } => Some((*stream, Revision::NONE)),
+        Write::Branch { .. } | Write::Run { .. } => None,
+    });
+    let own = (A::stream(replica.id()), replica.revision());
     Receipt {
         operation: order.operation,
         fingerprint: order.meta.fingerprint,
         time: scripta_events::Timestamp::now(),
         position: *engine.log.head().borrow(),
         events: 0,
-        streams: vec![(A::stream(replica.id()), replica.revision())],
+        streams: std::iter::once(own).chain(named).collect(),
         replayed: false,
     }
 }
@@ -202,6 +208,9 @@ fn commit<A: Aggregate>(
             }
             Write::Run { key, expected, events } => {
                 appended(key.run.stream(key.chat), *expected, events)?
+            }
+            Write::Named { stream } => {
+                Append { stream: *stream, expected: Expectation::Any, events: vec![] }
             }
         });
     }

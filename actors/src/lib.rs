@@ -24,6 +24,7 @@ mod model;
 mod names;
 mod project;
 mod replica;
+mod review;
 mod run;
 mod security;
 mod sweep;
@@ -50,8 +51,12 @@ pub use memory::{
 pub use model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Models};
 pub use names::{MAX_NAME_CHARS, MAX_TITLE_CHARS};
 pub use project::{
-    Instructions, MAX_DIRECTORIES, MAX_DIRECTORY_BYTES, MAX_INSTRUCTIONS_BYTES, ProjectCommand,
-    ProjectFacts, ProjectState,
+    Instructions, MAX_DIRECTORIES, MAX_DIRECTORY_BYTES, MAX_INSTRUCTIONS_BYTES, MAX_RESOURCES,
+    Place, ProjectChanges, ProjectCommand, ProjectFacts, ProjectState, ResourceState,
+};
+pub use review::{
+    MAX_COMMENT_BYTES, MAX_FILE_PATH_BYTES, MAX_REVIEW_BYTES, MAX_REVIEW_COMMENTS,
+    MAX_REVIEW_FILES, ReviewChanges, ReviewCommand, ReviewFacts, ReviewKey, ReviewState,
 };
 pub use run::{CallState, Partial, RunCommand, RunFacts, RunKey, RunState, RunStatus};
 pub use security::{
@@ -80,3 +85,5 @@ pub struct Branch;
 pub struct Run;
 /// The aggregate of memory entries.
 pub struct Memory;
+/// The aggregate of reviews.
+pub struct Review;

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
 use crate::view::{
-    ChatView, EffectView, HitView, InstructionsView, MemoryView, MessageView, ProjectView, RunView,
-    SettingsView,
+    ChatView, EffectView, HitView, InstructionsView, MemoryView, MessageView, ProjectView,
+    ResourceView, ReviewView, RunView, SettingsView,
 };
 
 /// The answer of a changing tool.
@@ -117,6 +117,8 @@ pub(crate) enum Item {
     Project(ProjectView),
     Instructions(InstructionsView),
     Memory(Box<MemoryView>),
+    Resource(ResourceView),
+    Review(Box<ReviewView>),
     Chat(ChatView),
     Message(Box<MessageView>),
     Run(Box<RunView>),

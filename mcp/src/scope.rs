@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use scripta_actors::BranchKey;
 use scripta_events::Position;
-use scripta_events::domain::{BranchId, ChatId, MemoryId, ProjectId};
+use scripta_events::domain::{
+    BranchId, ChatId, MemoryId, MessageId, ProjectId, ResourceId, ReviewId,
+};
 use scripta_projections::{
     BranchRow, ChatRow, MemoryRow, ProjectRow, ProjectionName, Projections, QueryError, REBUILD,
-    Thing, WaitError,
+    ResourceRow, ReviewRow, Thing, WaitError,
 };
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -48,14 +50,22 @@ pub(crate) async fn branch(
     chat: Option<ChatId>,
     id: BranchId,
 ) -> Result<BranchKey, ScopeError> {
-    let found = look_up(app, move |projections| key_of(projections, chat, id)).await;
-    match found {
+    find(app, ProjectionName::Chats, move |projections| key_of(projections, chat, id)).await
+}
+
+/// Looks something up, and once more when the read model has caught up: it may have been made a
+/// moment ago.
+async fn find<T: Send + 'static>(
+    app: &App,
+    model: ProjectionName,
+    lookup: impl Fn(&Projections) -> Result<T, ScopeError> + Clone + Send + 'static,
+) -> Result<T, ScopeError> {
+    match look_up(app, lookup.clone()).await {
         Err(ScopeError::NotFound { .. }) => {}
         found => return found,
     }
-    // It may have been opened a moment ago: a read sees every acknowledged write.
-    app.reached(&[ProjectionName::Chats]).await?;
-    look_up(app, move |projections| key_of(projections, chat, id)).await
+    app.reached(&[model]).await?;
+    look_up(app, lookup).await
 }
 
 fn key_of(
@@ -87,14 +97,37 @@ fn belongs(
 
 /// The memory entry of this id, also one that was deleted.
 pub(crate) async fn memory(app: &App, id: MemoryId) -> Result<MemoryRow, ScopeError> {
-    let found = look_up(app, move |projections| memory_in(projections, id)).await;
-    match found {
-        Err(ScopeError::NotFound { .. }) => {}
-        found => return found,
-    }
-    // It may have been made a moment ago.
-    app.reached(&[ProjectionName::Memory]).await?;
-    look_up(app, move |projections| memory_in(projections, id)).await
+    find(app, ProjectionName::Memory, move |projections| memory_in(projections, id)).await
+}
+
+/// The resource of this id, also one whose project was deleted.
+pub(crate) async fn resource(app: &App, id: ResourceId) -> Result<ResourceRow, ScopeError> {
+    let (what, listing) = ("resource", "Resources");
+    let lookup = move |projections: &Projections| {
+        projections.resource(id)?.ok_or(ScopeError::NotFound { what, id: id.0, listing })
+    };
+    find(app, ProjectionName::Projects, lookup).await
+}
+
+/// The review of this id, also one whose chat was deleted.
+pub(crate) async fn review(app: &App, id: ReviewId) -> Result<ReviewRow, ScopeError> {
+    find(app, ProjectionName::Reviews, move |projections| review_in(projections, id)).await
+}
+
+/// The branch that a message of a chat was written in.
+pub(crate) async fn branch_of(
+    app: &App,
+    chat: ChatId,
+    id: MessageId,
+) -> Result<BranchId, ScopeError> {
+    let lookup = move |projections: &Projections| {
+        let Some(row) = projections.message(id)? else {
+            return Err(missing(projections, Thing::Message(id), ("message", id.0, "Messages")));
+        };
+        belongs("message", id.0, Some(chat), row.chat)?;
+        Ok(row.branch)
+    };
+    find(app, ProjectionName::Chats, lookup).await
 }
 
 /// Runs a lookup on a thread that may block.
@@ -146,6 +179,12 @@ pub(crate) fn project_in(
 pub(crate) fn memory_in(projections: &Projections, id: MemoryId) -> Result<MemoryRow, ScopeError> {
     let (what, listing) = ("memory entry", "Memory");
     projections.memory(id)?.ok_or(ScopeError::NotFound { what, id: id.0, listing })
+}
+
+/// The review of this id in the read models as they are, also one whose chat was deleted.
+pub(crate) fn review_in(projections: &Projections, id: ReviewId) -> Result<ReviewRow, ScopeError> {
+    let (what, listing) = ("review", "Reviews");
+    projections.review(id)?.ok_or(ScopeError::NotFound { what, id: id.0, listing })
 }
 
 /// That something was deleted.

@@ -2,7 +2,7 @@
 //!
 //! A *projection* follows the log in batches on a thread of its own and commits its position
 //! with what it made of the events. [`Projections`] is all of them together: rows of projects,
-//! chats, branches, messages and runs in sled, and the message index in tantivy. Nothing here is
+//! chats, branches, messages, runs, memory and reviews in sled, and the message index in tantivy. Nothing here is
 //! the truth: a projection whose folder is deleted, damaged, of another log or of another version is
 //! rebuilt from the log.
 
@@ -27,7 +27,7 @@ pub use moment::MomentError;
 pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
     BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, Losses, MemoryRow, MessageRow,
-    PauseReason, ProjectRow, RunRow, RunStatus, Thing,
+    PauseReason, ProjectRow, ResourceRow, ReviewRow, RunRow, RunStatus, Thing,
 };
 pub use search::{
     FRAGMENT_CONTEXT, Fragment, Hit, MAX_EXAMINED, MAX_PATTERN_CHARS, SearchError, SearchKey,

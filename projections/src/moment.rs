@@ -4,7 +4,7 @@ use std::path::Path;
 
 use futures::StreamExt as _;
 use scripta_events::codec::DecodeError;
-use scripta_events::domain::{BRANCH, CHAT, ChatId, RUN};
+use scripta_events::domain::{BRANCH, CHAT, ChatId, REVIEW, RUN};
 use scripta_events::log::{Filter, ReadError, Recorded};
 use scripta_events::{Position, Timestamp};
 use thiserror::Error;
@@ -137,7 +137,7 @@ async fn replay(
 
 /// Whether an event is of another chat than the one that is wanted.
 fn is_elsewhere(event: &Recorded, chat: Option<ChatId>) -> bool {
-    let of_a_chat = [CHAT, BRANCH, RUN].contains(&event.stream.category);
+    let of_a_chat = [CHAT, BRANCH, RUN, REVIEW].contains(&event.stream.category);
     of_a_chat && chat.is_some_and(|chat| event.stream.root != chat.root())
 }
 

@@ -1,29 +1,26 @@
 //! All projections together.
 
-use std::ops::RangeInclusive;
+mod reads;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scripta_events::Position;
-use scripta_events::domain::{
-    BranchId, ChatId, MemoryId, Message, MessageId, ProjectId, RunId, WorkspaceDocuments,
-};
 use scripta_events::log::EventLog;
 use tokio::time::{Instant, timeout_at};
 
 use crate::follower::{Follower, Progress};
 use crate::models::{
-    ChatModel, Chats, Memory, MemoryModel, Model, ProjectModel, Projects, RunModel, Runs,
-    Workspace, WorkspaceModel,
+    ChatModel, Chats, Memory, MemoryModel, Model, ProjectModel, Projects, ReviewModel, Reviews,
+    RunModel, Runs, Workspace, WorkspaceModel,
 };
 use crate::moment;
 use crate::opening::{Opening, Source, open_rows};
-use crate::search::{self, Limits, Search};
-use crate::{
-    BranchRow, ChatRow, InstructionsRow, Losses, MemoryRow, MessageRow, OpenError, ProjectRow,
-    QueryError, RunRow, SearchError, SearchKey, SearchPage, SearchQuery, Thing, WaitError,
-};
+use crate::search::{self, Search};
+use crate::{OpenError, WaitError};
+
+pub use reads::Unfinished;
 
 /// How the projections work.
 #[derive(Clone, Debug)]
@@ -54,18 +51,21 @@ pub enum ProjectionName {
     Runs,
     /// Long-term memory.
     Memory,
+    /// Reviews.
+    Reviews,
     /// The message index.
     Search,
 }
 
 impl ProjectionName {
     /// All of them.
-    pub const ALL: [ProjectionName; 6] = [
+    pub const ALL: [ProjectionName; 7] = [
         ProjectionName::Workspace,
         ProjectionName::Projects,
         ProjectionName::Chats,
         ProjectionName::Runs,
         ProjectionName::Memory,
+        ProjectionName::Reviews,
         ProjectionName::Search,
     ];
 
@@ -77,6 +77,7 @@ impl ProjectionName {
             ProjectionName::Chats => ChatModel::NAME,
             ProjectionName::Runs => RunModel::NAME,
             ProjectionName::Memory => MemoryModel::NAME,
+            ProjectionName::Reviews => ReviewModel::NAME,
             ProjectionName::Search => search::NAME,
         }
     }
@@ -111,6 +112,7 @@ pub struct Projections {
     chats: Chats,
     runs: Runs,
     memory: Memory,
+    reviews: Reviews,
     /// Absent from a moment of the past.
     search: Option<Search>,
     followers: Mutex<Vec<Follower>>,
@@ -156,6 +158,7 @@ impl Projections {
             chats: Chats(opening.model::<ChatModel>()?),
             runs: Runs(opening.model::<RunModel>()?),
             memory: Memory(opening.model::<MemoryModel>()?),
+            reviews: Reviews(opening.model::<ReviewModel>()?),
             log: opening.log.clone(),
             dir: dir.to_owned(),
             options,
@@ -238,266 +241,6 @@ impl Projections {
         &self.options
     }
 
-    /// The documents of the workspace, which are there from the start.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`], as for every read below.
-    pub fn workspace(&self) -> Result<WorkspaceDocuments, QueryError> {
-        self.workspace.get()
-    }
-
-    /// A project.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`], as for every read below.
-    pub fn project(&self, id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
-        let Some(mut row) = self.projects.get(id)? else {
-            return Ok(None);
-        };
-        let (chats, newest) = self.chats.totals(id)?;
-        row.chats = chats;
-        row.last_activity = newest.unwrap_or(row.last_activity);
-        Ok(Some(row))
-    }
-
-    /// The instructions of a project; `None` where nobody ever wrote any.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn instructions(&self, id: ProjectId) -> Result<Option<InstructionsRow>, QueryError> {
-        self.projects.instructions(id)
-    }
-
-    /// All projects, by name without regard to case, then by id.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn project_ids(&self) -> Result<Vec<ProjectId>, QueryError> {
-        self.projects.ids()
-    }
-
-    /// A chat.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn chat(&self, id: ChatId) -> Result<Option<ChatRow>, QueryError> {
-        self.chats.chat(id)
-    }
-
-    /// The chats of a project, or all: pinned first, then by last activity, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn chat_ids(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
-        self.chats.chat_ids(project)
-    }
-
-    /// A branch.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn branch(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
-        self.chats.branch(id)
-    }
-
-    /// The branches of a chat, in the order they were opened: the first branch first.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn branches(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
-        self.chats.branches(chat)
-    }
-
-    /// The messages that wait in a branch, in the order of their turns.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn queue(&self, branch: BranchId) -> Result<Vec<Message>, QueryError> {
-        self.chats.queue(branch)
-    }
-
-    /// A run.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn run(&self, id: RunId) -> Result<Option<RunRow>, QueryError> {
-        self.runs.get(id)
-    }
-
-    /// The runs that belong to all that is named, or all, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn run_ids(
-        &self,
-        project: Option<ProjectId>,
-        chat: Option<ChatId>,
-        branch: Option<BranchId>,
-    ) -> Result<Vec<RunId>, QueryError> {
-        self.runs.ids(project, chat, branch)
-    }
-
-    /// An entry of long-term memory, also one that was deleted.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn memory(&self, id: MemoryId) -> Result<Option<MemoryRow>, QueryError> {
-        self.memory.get(id)
-    }
-
-    /// All entries of long-term memory, in the order they were made.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn memory_ids(&self) -> Result<Vec<MemoryId>, QueryError> {
-        self.memory.ids()
-    }
-
-    /// The entries of a project, or with `None` of the workspace, in the order they were made.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn memory_ids_of(&self, project: Option<ProjectId>) -> Result<Vec<MemoryId>, QueryError> {
-        self.memory.ids_of(project)
-    }
-
-    /// What a turn in a project is told of long-term memory, at most `limit` entries: the pinned
-    /// first, of those the workspace's before the project's, then in the order they were made.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn memory_told(
-        &self,
-        project: ProjectId,
-        limit: usize,
-    ) -> Result<Vec<MemoryRow>, QueryError> {
-        self.memory.told(project, limit)
-    }
-
-    /// How many messages the chain of a branch has, from the root to its head; 0 for a branch that
-    /// is not known.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn chain_length(&self, branch: BranchId) -> Result<u64, QueryError> {
-        Ok(self.chats.branch(branch)?.map_or(0, |row| row.chain_length()))
-    }
-
-    /// The messages at these places of a branch's chain, in order; the first place is 1. Places that
-    /// the chain doesn't have are left out.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn messages(
-        &self,
-        branch: BranchId,
-        places: RangeInclusive<u64>,
-    ) -> Result<Vec<MessageRow>, QueryError> {
-        self.chats.messages(branch, places)
-    }
-
-    /// A message that joined a branch; not one that is queued.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn message(&self, id: MessageId) -> Result<Option<MessageRow>, QueryError> {
-        self.chats.message(id)
-    }
-
-    /// Whether something was there and was deleted: then the reads of it find nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn is_gone(&self, thing: Thing) -> Result<bool, QueryError> {
-        match thing {
-            Thing::Project(id) => self.projects.is_gone(id),
-            Thing::Chat(id) => self.chats.chat_is_gone(id),
-            Thing::Branch(id) => self.chats.branch_is_gone(id),
-            Thing::Message(id) => self.chats.message_is_gone(id),
-            Thing::Run(id) => self.runs.is_gone(id),
-        }
-    }
-
-    /// The chat of a branch, also where one of them was deleted.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn chat_of(&self, branch: BranchId) -> Result<Option<ChatId>, QueryError> {
-        Ok(self.chats.row(branch)?.map(|row| row.chat))
-    }
-
-    /// What deleting a project, a chat or a branch takes with it; nothing for anything else.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn losses(&self, thing: Thing) -> Result<Losses, QueryError> {
-        match thing {
-            Thing::Project(id) => self.chats.losses_of_project(id),
-            Thing::Chat(id) => self.chats.losses_of_chat(id),
-            Thing::Branch(id) => self.chats.losses_of_branch(id),
-            Thing::Message(_) | Thing::Run(_) => Ok(Losses::default()),
-        }
-    }
-
-    /// The chats of deleted projects, or of one, that are not deleted themselves yet: what a
-    /// restart goes on with.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn unswept(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
-        self.chats.unswept(project)
-    }
-
-    /// Searches the messages. The page begins after `after` and has at most `limit` hits; it
-    /// ends early after [`MAX_EXAMINED`](crate::MAX_EXAMINED) messages or
-    /// [`page_time`](Options::page_time).
-    ///
-    /// # Errors
-    ///
-    /// [`SearchError`], for a pattern that is refused, an unknown branch, or an index that can't be
-    /// read.
-    pub fn search(
-        &self,
-        query: &SearchQuery,
-        after: Option<SearchKey>,
-        limit: usize,
-    ) -> Result<SearchPage, SearchError> {
-        let limits = Limits { hits: limit.max(1), time: self.options.page_time };
-        let search = self.search.as_ref().ok_or(SearchError::NotAsOf)?;
-        search.page(query, after, limits, &self.projects, &self.chats)
-    }
-
-    /// What a restart must wake: idle branches with a queue, and runs that are not at rest.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`].
-    pub fn unfinished(&self) -> Result<Unfinished, QueryError> {
-        Ok((self.chats.waiting()?, self.runs.unfinished()?))
-    }
-
     /// Stops following, and commits what was applied, so that the next start goes on from here.
     /// Reads still answer afterwards. It may be called more than once.
     pub fn close(&self) {
@@ -511,10 +254,15 @@ impl Projections {
 impl Projections {
     /// All rows of all read models.
     pub(crate) fn dump(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        [&self.workspace.0, &self.projects.0, &self.chats.0, &self.runs.0, &self.memory.0]
-            .into_iter()
-            .flat_map(|store| store.dump())
-            .collect()
+        let stores = [
+            &self.workspace.0,
+            &self.projects.0,
+            &self.chats.0,
+            &self.runs.0,
+            &self.memory.0,
+            &self.reviews.0,
+        ];
+        stores.into_iter().flat_map(|store| store.dump()).collect()
     }
 }
 
@@ -523,6 +271,3 @@ impl Drop for Projections {
         self.close();
     }
 }
-
-/// Idle branches with a queue, and runs that are not at rest.
-pub type Unfinished = (Vec<(ChatId, BranchId)>, Vec<(ChatId, RunId)>);

@@ -2,7 +2,8 @@
 
 use scripta_events::domain::{
     BranchId, ChatId, ConnectionId, ForkPoint, ImportSource, MemoryId, Message, MessageId,
-    ProjectId, RunId, Sender, TurnOutcome, Usage,
+    ProjectId, ResourceId, ResourceKind, ReviewComment, ReviewId, RunId, Sender, TurnOutcome,
+    Usage,
 };
 use scripta_events::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ pub struct ProjectRow {
     pub name: String,
     /// Its directories, absolute.
     pub directories: Vec<String>,
+    /// The connection of its chats that name none; `None` for the workspace's default.
+    pub default_connection: Option<ConnectionId>,
     /// The document's revision, which callers name: 1 when made.
     pub revision: u64,
     /// When it was made.
@@ -68,6 +71,52 @@ pub struct MemoryRow {
     pub deleted: bool,
     /// The position of its first event.
     pub created_position: Position,
+    /// The position of its last event.
+    pub position: Position,
+}
+
+/// A reference of a project to a file or a directory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceRow {
+    /// Its id.
+    pub id: ResourceId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// The path, absolute, without links and detours.
+    pub path: String,
+    /// What was there when it was made.
+    pub kind: ResourceKind,
+    /// The document's revision, which callers name: 1 when made, 2 once it is retired.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was retired; `None` while it can be attached.
+    pub retired_at: Option<Timestamp>,
+    /// The position of its last event.
+    pub position: Position,
+}
+
+/// A review of a change set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReviewRow {
+    /// Its id.
+    pub id: ReviewId,
+    /// The chat it belongs to.
+    pub chat: ChatId,
+    /// The assistant message whose change set it is about.
+    pub message: MessageId,
+    /// Its name.
+    pub name: String,
+    /// The files that it selects.
+    pub files: Vec<String>,
+    /// What is said about them, in order.
+    pub comments: Vec<ReviewComment>,
+    /// The document's revision, which callers name: 1 when made.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
     /// The position of its last event.
     pub position: Position,
 }

@@ -146,6 +146,23 @@ impl History {
         self.one(memory.stream(project), event.into().encode().unwrap());
     }
 
+    pub(crate) fn review(&self, chat: ChatId, name: &str) -> ReviewId {
+        let (review, files) = (ReviewId::random(), vec!["a".to_owned()]);
+        let (message, name) = (MessageId::random(), name.to_owned());
+        let made = ReviewCreated { review, chat, message, name, files, comments: vec![] };
+        self.review_event(chat, review, made);
+        review
+    }
+
+    pub(crate) fn review_event(
+        &self,
+        chat: ChatId,
+        review: ReviewId,
+        event: impl Into<ReviewEvent>,
+    ) {
+        self.one(review.stream(chat), event.into().encode().unwrap());
+    }
+
     pub(crate) fn project_event(&self, project: ProjectId, event: impl Into<ProjectEvent>) {
         self.one(project.stream(), event.into().encode().unwrap());
     }

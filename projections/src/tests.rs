@@ -155,6 +155,7 @@ async fn a_rebuild_equals_what_was_followed_live_and_a_restart_goes_on() {
     let documents = live.workspace().unwrap();
     assert!(documents.default_connection().is_some_and(|it| it.revision == 2 && it.credential));
     let kept = belongings(&history, project);
+    history.review(chat, "first look");
     live.reach(history.head()).await.unwrap();
     history.memory_event(None, kept, pinned(false));
     history.project_event(project, InstructionsReplaced { text: "Be long.".to_owned() });
@@ -191,7 +192,63 @@ fn belongings(history: &History, project: ProjectId) -> MemoryId {
     let deleted = history.memory(Some(project), "deleted", true);
     history.memory_event(None, kept, pinned(true));
     history.memory_event(Some(project), deleted, MemoryDeleted {});
+    history.project_event(project, renamed("Renamed"));
+    for path in ["/srv/a", "/srv/b"] {
+        let resource = ResourceId::random();
+        let kind = ResourceKind::File;
+        history.project_event(project, ResourceCreated { resource, path: path.to_owned(), kind });
+        history.project_event(project, ResourceRetired { resource });
+    }
     kept
+}
+
+fn renamed(name: &str) -> ProjectUpdated {
+    let connection = Some(ConnectionId("c".to_owned()));
+    let name = Some(name.to_owned());
+    ProjectUpdated { name, directories: None, default_connection: Some(connection) }
+}
+
+#[tokio::test]
+async fn a_project_is_listed_by_its_new_name_and_its_resources_by_creation() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let (first, second) = (history.project("b"), history.project("c"));
+    history.project_event(second, renamed("a"));
+    let make = |project, path: &str| {
+        let (resource, kind) = (ResourceId::random(), ResourceKind::Directory);
+        history.project_event(project, ResourceCreated { resource, path: path.to_owned(), kind });
+        resource
+    };
+    let (one, other, two) = (make(first, "/1"), make(second, "/o"), make(first, "/2"));
+    history.project_event(first, ResourceRetired { resource: one });
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.project_ids().unwrap(), [second, first]);
+    let row = projections.project(second).unwrap().unwrap();
+    assert_eq!((row.name.as_str(), row.revision), ("a", 2));
+    assert_eq!(row.default_connection, Some(ConnectionId("c".to_owned())));
+    assert_eq!(projections.resource_ids(Some(first)).unwrap(), [one, two]);
+    assert_eq!(projections.resource_ids(None).unwrap(), [one, other, two]);
+    let row = projections.resource(one).unwrap().unwrap();
+    assert_eq!((row.path.as_str(), row.revision, row.retired_at.is_some()), ("/1", 2, true));
+    assert!(projections.resource(two).unwrap().unwrap().retired_at.is_none());
+}
+
+#[tokio::test]
+async fn reviews_are_listed_by_creation_and_follow_their_changes() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let chat = history.chat(history.project("p"), "c");
+    let (one, two) = (history.review(chat, "one"), history.review(chat, "two"));
+    let comment = ReviewComment { file: "a".to_owned(), line: Some(1), text: "Why?".to_owned() };
+    let updated = ReviewUpdated { name: None, files: None, comments: Some(vec![comment.clone()]) };
+    history.review_event(chat, one, updated);
+    caught_up(&history, &projections).await;
+    assert_eq!(projections.review_ids(chat).unwrap(), [one, two]);
+    let row = projections.review(one).unwrap().unwrap();
+    assert_eq!((row.name.as_str(), row.revision, row.comments), ("one", 2, vec![comment]));
+    assert!(projections.review(two).unwrap().unwrap().comments.is_empty());
 }
 
 #[tokio::test]

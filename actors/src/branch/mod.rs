@@ -189,9 +189,10 @@ impl Aggregate for Branch {
             partial: None,
             chain: vec![],
         };
+        let mut project = None;
         if let Some((chat, revision)) = engine.chat(key.chat).await? {
-            let project = engine.project(chat.project).await?;
-            facts.project_deleted = project.is_some_and(|project| project.deleted);
+            project = engine.project(chat.project).await?;
+            facts.project_deleted = project.as_ref().is_some_and(|project| project.deleted);
             facts.chat_revision = revision;
             facts.chat = Some(chat);
         }
@@ -206,7 +207,8 @@ impl Aggregate for Branch {
             | BranchCommand::StartNext
             | BranchCommand::Resume
             | BranchCommand::Rebase => {
-                facts.endpoint = facts.chat.as_deref().map(|chat| engine.endpoint(chat));
+                let project = project.as_deref();
+                facts.endpoint = facts.chat.as_deref().map(|chat| engine.endpoint(chat, project));
             }
             BranchCommand::MarkRead { message: Some(message) }
                 if state.is_some_and(|state| !mark_read::is_own(state, *message)) =>

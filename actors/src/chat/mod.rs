@@ -200,7 +200,7 @@ impl Aggregate for Chat {
             project: None,
             open: vec![],
             chain: vec![],
-            endpoint: state.map(|state| engine.endpoint(state)),
+            endpoint: None,
         };
         let project = match command {
             ChatCommand::Create { project, .. } | ChatCommand::Import { project, .. } => {
@@ -211,6 +211,8 @@ impl Aggregate for Chat {
         if let Some(project) = project {
             facts.project = engine.project(project).await?;
         }
+        let project = facts.project.as_deref();
+        facts.endpoint = state.map(|state| engine.endpoint(state, project));
         match command {
             ChatCommand::Create { connection, model, .. } => {
                 facts.endpoint = Some(engine.endpoint_of(connection.as_ref(), model.as_deref()));

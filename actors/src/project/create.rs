@@ -30,7 +30,7 @@ pub(super) fn decide(
     Ok(Decision::events(vec![made.into()]))
 }
 
-fn check_directories(directories: &[String]) -> Result<(), Refusal> {
+pub(super) fn check_directories(directories: &[String]) -> Result<(), Refusal> {
     let invalid = |problem: String| Err(Refusal::Invalid { field: "directories", problem });
     if directories.len() > MAX_DIRECTORIES {
         let count = directories.len();
@@ -64,7 +64,7 @@ mod tests {
     ) -> Result<Decision<Project>, Refusal> {
         let directories = dirs.iter().map(|dir| (*dir).to_owned()).collect();
         let command = ProjectCommand::Create { name: name.to_owned(), directories };
-        Project::decide(ProjectId::random(), state, &command, &mut ProjectFacts::default())
+        Project::decide(ProjectId::random(), state, &command, &mut ProjectFacts::new())
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod tests {
         let made = ProjectCreated { project: id, name: "P".to_owned(), directories: vec![] };
         let mut state = Project::evolve(None, &made.into(), Timestamp(1)).unwrap();
         let run = RunKey { chat: ChatId::random(), run: RunId::random() };
-        let mut facts = ProjectFacts { running: vec![run] };
+        let mut facts = ProjectFacts { running: vec![run], ..ProjectFacts::new() };
         let delete = |stop_runs| ProjectCommand::Delete { stop_runs, expected_revision: 1 };
         let refused = Project::decide(id, Some(&state), &delete(false), &mut facts).err().unwrap();
         assert!(refused.to_string().contains(&run.to_string()), "{refused}");

@@ -1,21 +1,32 @@
 //! Projects.
 
 mod create;
+mod create_resource;
 mod delete;
+mod place;
 mod replace_instructions;
+mod retire_resource;
 mod state;
+#[cfg(test)]
+mod testing;
+mod update;
 
 use std::sync::Arc;
 
-use scripta_events::domain::{PROJECT, ProjectEvent, ProjectId};
+use scripta_events::domain::{
+    ConnectionId, PROJECT, ProjectEvent, ProjectId, ResourceId, ResourceKind,
+};
 use scripta_events::{Category, StreamId, Timestamp};
 
 pub use create::{MAX_DIRECTORIES, MAX_DIRECTORY_BYTES};
+pub use create_resource::MAX_RESOURCES;
+pub use place::Place;
 pub use replace_instructions::MAX_INSTRUCTIONS_BYTES;
-pub use state::{Instructions, ProjectState};
+pub use state::{Instructions, ProjectState, ResourceState};
 
+use self::place::look;
 use crate::engine::Engine;
-use crate::{Aggregate, Decision, LoadError, Project, Refusal, RunKey};
+use crate::{Aggregate, Decision, Ids, LoadError, Project, Refusal, RunKey};
 
 /// What a project can be asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +37,27 @@ pub enum ProjectCommand {
         name: String,
         /// Its directories: absolute paths, at most [`MAX_DIRECTORIES`].
         directories: Vec<String>,
+    },
+    /// Change what is given.
+    Update {
+        /// The changes.
+        changes: ProjectChanges,
+        /// The project's revision as the caller knows it.
+        expected_revision: u64,
+    },
+    /// Refer to a file or a directory.
+    CreateResource {
+        /// Where it is, absolute; links are followed.
+        path: String,
+        /// What is there.
+        kind: ResourceKind,
+    },
+    /// Retire a resource.
+    RetireResource {
+        /// Which.
+        resource: ResourceId,
+        /// The resource's revision as the caller knows it.
+        expected_revision: u64,
     },
     /// Delete it with its chats and all that belongs to it.
     Delete {
@@ -43,11 +75,41 @@ pub enum ProjectCommand {
     },
 }
 
+/// Changes of a project; what is `None` stays. The bounds are those of its creation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectChanges {
+    /// The new name.
+    pub name: Option<String>,
+    /// The new directories.
+    pub directories: Option<Vec<String>>,
+    /// The new default connection of its chats; `Some(None)` takes it away.
+    pub default_connection: Option<Option<ConnectionId>>,
+}
+
 /// What a project's decision needs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ProjectFacts {
+    /// Ids for what is made.
+    pub ids: Ids,
     /// For a deletion: the runs that are under way in it.
     pub running: Vec<RunKey>,
+    /// For a new default connection: why it can't be used.
+    pub problem: Option<String>,
+    /// For a new resource: where its path leads, or what is wrong with it.
+    pub place: Option<Result<Place, String>>,
+}
+
+impl ProjectFacts {
+    /// Nothing but new ids.
+    pub fn new() -> ProjectFacts {
+        ProjectFacts { ids: Ids::random(), running: vec![], problem: None, place: None }
+    }
+}
+
+impl Default for ProjectFacts {
+    fn default() -> ProjectFacts {
+        ProjectFacts::new()
+    }
 }
 
 impl Aggregate for Project {
@@ -70,8 +132,10 @@ impl Aggregate for Project {
 
     fn expected(command: &ProjectCommand) -> Option<u64> {
         match command {
-            ProjectCommand::Create { .. } => None,
-            ProjectCommand::ReplaceInstructions { expected_revision, .. }
+            ProjectCommand::Create { .. } | ProjectCommand::CreateResource { .. } => None,
+            ProjectCommand::Update { expected_revision, .. }
+            | ProjectCommand::RetireResource { expected_revision, .. }
+            | ProjectCommand::ReplaceInstructions { expected_revision, .. }
             | ProjectCommand::Delete { expected_revision, .. } => Some(*expected_revision),
         }
     }
@@ -81,7 +145,13 @@ impl Aggregate for Project {
             return None;
         }
         match command {
-            ProjectCommand::Create { .. } | ProjectCommand::Delete { .. } => Some(state.revision),
+            ProjectCommand::Create { .. }
+            | ProjectCommand::Update { .. }
+            | ProjectCommand::CreateResource { .. }
+            | ProjectCommand::Delete { .. } => Some(state.revision),
+            ProjectCommand::RetireResource { resource, .. } => {
+                state.resources.get(resource).map(|resource| resource.revision)
+            }
             ProjectCommand::ReplaceInstructions { .. } => Some(state.instructions.revision),
         }
     }
@@ -89,12 +159,26 @@ impl Aggregate for Project {
     async fn gather(
         engine: &Arc<Engine>,
         id: ProjectId,
-        _state: Option<&ProjectState>,
+        state: Option<&ProjectState>,
         command: &ProjectCommand,
     ) -> Result<ProjectFacts, LoadError> {
-        let mut facts = ProjectFacts::default();
-        if matches!(command, ProjectCommand::Delete { stop_runs: false, .. }) {
-            facts.running = engine.running_in(id).await?;
+        let mut facts = ProjectFacts::new();
+        match command {
+            ProjectCommand::Delete { stop_runs: false, .. } => {
+                facts.running = engine.running_in(id).await?;
+            }
+            ProjectCommand::Update { changes, .. } => {
+                let wanted = changes.default_connection.as_ref().and_then(Option::as_ref);
+                facts.problem = wanted.and_then(|it| engine.endpoint_of(Some(it), None).problem);
+            }
+            ProjectCommand::CreateResource { path, .. } => {
+                let directories = state.map(|state| state.directories.clone());
+                let (path, directories) = (path.clone(), directories.unwrap_or_default());
+                let looked = engine.runtime.spawn_blocking(move || look(&path, &directories));
+                let broken = |_| Err("could not be looked at; try again".to_owned());
+                facts.place = Some(looked.await.unwrap_or_else(broken));
+            }
+            _ => {}
         }
         Ok(facts)
     }
@@ -113,6 +197,13 @@ impl Aggregate for Project {
         match command {
             ProjectCommand::Create { name, directories } => {
                 create::decide(id, state, name, directories)
+            }
+            ProjectCommand::Update { changes, .. } => update::decide(existing()?, changes, facts),
+            ProjectCommand::CreateResource { kind, .. } => {
+                create_resource::decide(existing()?, *kind, facts)
+            }
+            ProjectCommand::RetireResource { resource, .. } => {
+                retire_resource::decide(existing()?, *resource)
             }
             ProjectCommand::Delete { stop_runs, .. } => {
                 delete::decide(existing()?, *stop_runs, facts)

@@ -1,7 +1,12 @@
 //! What a project's events add up to.
 
+use std::collections::BTreeMap;
+
 use scripta_events::Timestamp;
-use scripta_events::domain::{ProjectEvent, ProjectId};
+use scripta_events::domain::{
+    ConnectionId, ProjectEvent, ProjectId, ProjectUpdated, ResourceCreated, ResourceId,
+    ResourceKind,
+};
 
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,13 +17,17 @@ pub struct ProjectState {
     pub name: String,
     /// Its directories, absolute.
     pub directories: Vec<String>,
-    /// The document's revision: 1 when made, one more with each change of its name and
-    /// directories. Its instructions have a revision of their own.
+    /// The connection of its chats that name none; `None` for the workspace's default.
+    pub default_connection: Option<ConnectionId>,
+    /// The document's revision: 1 when made, one more with each change of its name, directories
+    /// and default connection. Its instructions and resources have revisions of their own.
     pub revision: u64,
     /// When it was made.
     pub created_at: Timestamp,
     /// What every model is told in it.
     pub instructions: Instructions,
+    /// The files and directories that it refers to by id, which is the order they were made in.
+    pub resources: BTreeMap<ResourceId, ResourceState>,
     /// Whether it was deleted, and everything in it with it.
     pub deleted: bool,
 }
@@ -34,6 +43,30 @@ pub struct Instructions {
     pub updated_at: Option<Timestamp>,
 }
 
+/// A reference to a file or a directory: a document of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceState {
+    /// Its id.
+    pub id: ResourceId,
+    /// The path, absolute, without links and detours.
+    pub path: String,
+    /// What was there when it was made.
+    pub kind: ResourceKind,
+    /// The document's revision: 1 when made, 2 once it is retired.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was retired; `None` while it can be attached.
+    pub retired_at: Option<Timestamp>,
+}
+
+impl ResourceState {
+    /// Whether it is attached no more.
+    pub fn is_retired(&self) -> bool {
+        self.retired_at.is_some()
+    }
+}
+
 pub(super) fn evolve(
     state: Option<ProjectState>,
     event: &ProjectEvent,
@@ -45,9 +78,11 @@ pub(super) fn evolve(
                 id: made.project,
                 name: made.name.clone(),
                 directories: made.directories.clone(),
+                default_connection: None,
                 revision: 1,
                 created_at: at,
                 instructions: Instructions::default(),
+                resources: BTreeMap::new(),
                 deleted: false,
             });
         }
@@ -55,7 +90,17 @@ pub(super) fn evolve(
     };
     match event {
         ProjectEvent::ProjectCreated(_) => {}
+        ProjectEvent::ProjectUpdated(updated) => update(&mut state, updated),
         ProjectEvent::ProjectDeleted(_) => state.deleted = true,
+        ProjectEvent::ResourceCreated(made) => {
+            state.resources.insert(made.resource, resource(made, at));
+        }
+        ProjectEvent::ResourceRetired(retired) => {
+            if let Some(known) = state.resources.get_mut(&retired.resource) {
+                known.retired_at = Some(at);
+                known.revision += 1;
+            }
+        }
         ProjectEvent::InstructionsReplaced(replaced) => {
             let revision = state.instructions.revision + 1;
             let text = replaced.text.clone();
@@ -63,4 +108,29 @@ pub(super) fn evolve(
         }
     }
     Some(state)
+}
+
+fn update(state: &mut ProjectState, updated: &ProjectUpdated) {
+    let ProjectUpdated { name, directories, default_connection } = updated.clone();
+    if let Some(name) = name {
+        state.name = name;
+    }
+    if let Some(directories) = directories {
+        state.directories = directories;
+    }
+    if let Some(connection) = default_connection {
+        state.default_connection = connection;
+    }
+    state.revision += 1;
+}
+
+fn resource(made: &ResourceCreated, at: Timestamp) -> ResourceState {
+    ResourceState {
+        id: made.resource,
+        path: made.path.clone(),
+        kind: made.kind,
+        revision: 1,
+        created_at: at,
+        retired_at: None,
+    }
 }

@@ -200,6 +200,7 @@ impl Given {
                     count += events.len();
                     self.evolve_run(key, &events);
                 }
+                Write::Named { .. } => {}
             }
         }
         for check in decision.checks {

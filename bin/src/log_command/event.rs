@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use scripta_events::codec::{self, CodecError, DecodeError};
 use scripta_events::domain::{
-    BRANCH, BranchEvent, CHAT, ChatEvent, MEMORY, MemoryEvent, Meta, PROJECT, ProjectEvent, RUN,
-    RunEvent, WORKSPACE, WorkspaceEvent,
+    BRANCH, BranchEvent, CHAT, ChatEvent, MEMORY, MemoryEvent, Meta, PROJECT, ProjectEvent, REVIEW,
+    RUN, ReviewEvent, RunEvent, WORKSPACE, WorkspaceEvent,
 };
 use scripta_events::log::Recorded;
 use scripta_events::{Category, EventType};
@@ -27,6 +27,7 @@ const CATEGORIES: &[(Category, &str, Types)] = &[
     (BRANCH, "branch", BranchEvent::TYPES),
     (RUN, "run", RunEvent::TYPES),
     (MEMORY, "memory", MemoryEvent::TYPES),
+    (REVIEW, "review", ReviewEvent::TYPES),
 ];
 
 /// Which events are wanted.
@@ -44,7 +45,7 @@ impl Wanted {
             let number = || text.parse().ok().map(Category);
             known.map(|(category, ..)| *category).or_else(number).ok_or_else(|| {
                 Failure::usage(format!(
-                    "{text:?} is no category; write workspace, project, chat, branch, run, memory or a number"
+                    "{text:?} is no category; write workspace, project, chat, branch, run, memory, review or a number"
                 ))
             })
         });
@@ -177,6 +178,7 @@ fn payload(event: &Recorded) -> Result<Value, String> {
         BRANCH => as_value!(BranchEvent),
         RUN => as_value!(RunEvent),
         MEMORY => as_value!(MemoryEvent),
+        REVIEW => as_value!(ReviewEvent),
         other => {
             let position = event.position;
             return Err(format!("the event at {position} is of the unknown category {other}"));

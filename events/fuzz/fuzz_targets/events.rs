@@ -7,16 +7,20 @@ use std::fmt::Debug;
 use libfuzzer_sys::fuzz_target;
 use scripta_events::EventType;
 use scripta_events::codec::Event;
-use scripta_events::domain::{BranchEvent, ChatEvent, MemoryEvent, Meta, ProjectEvent, RunEvent};
+use scripta_events::domain::{
+    BranchEvent, ChatEvent, MemoryEvent, Meta, ProjectEvent, ReviewEvent, RunEvent, WorkspaceEvent,
+};
 use scripta_events::log::EventData;
 
 /// The types of each set.
-const TYPES: [&[(EventType, &str)]; 5] = [
+const TYPES: [&[(EventType, &str)]; 7] = [
     ProjectEvent::TYPES,
     ChatEvent::TYPES,
     BranchEvent::TYPES,
     RunEvent::TYPES,
     MemoryEvent::TYPES,
+    ReviewEvent::TYPES,
+    WorkspaceEvent::TYPES,
 ];
 
 fuzz_target!(|data: &[u8]| {
@@ -39,6 +43,8 @@ fuzz_target!(|data: &[u8]| {
     round_trip::<BranchEvent>(&encoded);
     round_trip::<RunEvent>(&encoded);
     round_trip::<MemoryEvent>(&encoded);
+    round_trip::<ReviewEvent>(&encoded);
+    round_trip::<WorkspaceEvent>(&encoded);
 });
 
 /// What decodes is encoded to the same event again, in no more bytes than a reader would take.

@@ -69,6 +69,42 @@ fn projects() -> Vec<ProjectEvent> {
     vec![
         ProjectCreated { project: ProjectId(id(1)), name: "P".to_owned(), directories }.into(),
         InstructionsReplaced { text: "I".to_owned() }.into(),
+        ProjectUpdated {
+            name: Some("Q".to_owned()),
+            directories: None,
+            default_connection: Some(Some(ConnectionId("c".to_owned()))),
+        }
+        .into(),
+        ProjectUpdated {
+            name: None,
+            directories: Some(vec!["/srv".to_owned()]),
+            default_connection: Some(None),
+        }
+        .into(),
+        resource(11, ResourceKind::File).into(),
+        resource(12, ResourceKind::Directory).into(),
+        ResourceRetired { resource: ResourceId(id(11)) }.into(),
+        ProjectDeleted {}.into(),
+    ]
+}
+
+fn resource(n: u128, kind: ResourceKind) -> ResourceCreated {
+    ResourceCreated { resource: ResourceId(id(n)), path: "/srv/a".to_owned(), kind }
+}
+
+fn reviews() -> Vec<ReviewEvent> {
+    let comment = |line| ReviewComment { file: "a.rs".to_owned(), line, text: "Why?".to_owned() };
+    vec![
+        ReviewCreated {
+            review: ReviewId(id(13)),
+            chat: ChatId(id(2)),
+            message: MessageId(id(1)),
+            name: "R".to_owned(),
+            files: vec!["a.rs".to_owned()],
+            comments: vec![comment(Some(7)), comment(None)],
+        }
+        .into(),
+        ReviewUpdated { name: None, files: None, comments: Some(vec![comment(Some(300))]) }.into(),
     ]
 }
 
@@ -320,6 +356,7 @@ fn every_payload_is_written_and_read_as_its_golden_bytes() {
         lines.extend(runs().iter().map(|event| line(&event.encode().unwrap())));
         lines.extend(workspace().iter().map(|event| line(&event.encode().unwrap())));
         lines.extend(memory().iter().map(|event| line(&event.encode().unwrap())));
+        lines.extend(reviews().iter().map(|event| line(&event.encode().unwrap())));
         std::fs::write(path, lines.join("\n") + "\n").unwrap();
     }
     let mut golden = GOLDEN.lines();
@@ -329,7 +366,25 @@ fn every_payload_is_written_and_read_as_its_golden_bytes() {
     compare(runs(), &mut golden);
     compare(workspace(), &mut golden);
     compare(memory(), &mut golden);
+    compare(reviews(), &mut golden);
     assert_eq!(golden.next(), None);
+}
+
+#[test]
+fn every_type_of_event_has_golden_bytes() {
+    let golden: Vec<_> = GOLDEN.lines().map(|line| parse(line).event_type).collect();
+    let sets = [
+        WorkspaceEvent::TYPES,
+        ProjectEvent::TYPES,
+        ChatEvent::TYPES,
+        BranchEvent::TYPES,
+        RunEvent::TYPES,
+        MemoryEvent::TYPES,
+        ReviewEvent::TYPES,
+    ];
+    for (event_type, name) in sets.into_iter().flatten() {
+        assert!(golden.contains(event_type), "{name} has none");
+    }
 }
 
 #[test]

@@ -20,6 +20,10 @@ pub const BRANCH: Category = Category(4);
 pub const RUN: Category = Category(5);
 /// The category of the streams of memory entries.
 pub const MEMORY: Category = Category(6);
+/// The category of the streams of reviews.
+pub const REVIEW: Category = Category(7);
+/// The category of streams that name resources. They have no events: those are their project's.
+pub const RESOURCE: Category = Category(8);
 
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -88,6 +92,14 @@ id!(
 id!(
     /// An entry of long-term memory.
     MemoryId
+);
+id!(
+    /// A review of a change set.
+    ReviewId
+);
+id!(
+    /// A reference of a project to a file or a directory.
+    ResourceId
 );
 
 /// The name of a connection to a model, such as `builtin:demo`.
@@ -167,6 +179,20 @@ impl MemoryId {
     pub fn stream(self, project: Option<ProjectId>) -> StreamId {
         let root = project.map_or(WorkspaceId::THE.root(), |project| RootId(project.0));
         StreamId { category: MEMORY, root, id: self.0 }
+    }
+}
+
+impl ReviewId {
+    /// The review's stream in its chat.
+    pub fn stream(self, chat: ChatId) -> StreamId {
+        StreamId { category: REVIEW, root: chat.root(), id: self.0 }
+    }
+}
+
+impl ResourceId {
+    /// The stream that names the resource in receipts of its project.
+    pub fn stream(self, project: ProjectId) -> StreamId {
+        StreamId { category: RESOURCE, root: RootId(project.0), id: self.0 }
     }
 }
 

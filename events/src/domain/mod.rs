@@ -1,4 +1,4 @@
-//! The events of Scripta: what happens to projects, chats, branches, runs and memory.
+//! The events of Scripta: what happens to projects, chats, branches, runs, memory and reviews.
 //!
 //! The structs here are the frozen payload schemas: their fields and variants are never
 //! reordered, renamed fields or new ones are a new version (see [`Payload`](crate::codec::Payload)), and the
@@ -13,6 +13,7 @@
 //! | `0x04xx` | branches |
 //! | `0x05xx` | runs |
 //! | `0x06xx` | memory entries |
+//! | `0x07xx` | reviews |
 
 mod branch;
 mod chat;
@@ -26,6 +27,7 @@ mod meta;
 mod project;
 #[cfg(test)]
 mod properties;
+mod review;
 mod run;
 mod security;
 mod workspace;
@@ -42,14 +44,19 @@ pub use chat::{
 pub use documents::{ConnectionDocument, Document, WorkspaceDocuments};
 pub use ids::{
     BRANCH, BranchId, CHAT, ChatId, ConnectionId, GrantId, MEMORY, MemoryId, MessageId, PROJECT,
-    ProjectId, RUN, RunId, ToolServerId, WORKSPACE, WorkspaceId,
+    ProjectId, RESOURCE, REVIEW, RUN, ResourceId, ReviewId, RunId, ToolServerId, WORKSPACE,
+    WorkspaceId,
 };
 pub use memory::{MemoryCreated, MemoryDeleted, MemoryEvent, MemoryUpdated};
 pub use message::{
     Intent, Message, MessageStatus, Part, Reference, Role, Sender, ToolCall, ToolResult, Usage,
 };
 pub use meta::{Actor, Meta};
-pub use project::{InstructionsReplaced, ProjectCreated, ProjectDeleted, ProjectEvent};
+pub use project::{
+    InstructionsReplaced, ProjectCreated, ProjectDeleted, ProjectEvent, ProjectUpdated,
+    ResourceCreated, ResourceKind, ResourceRetired,
+};
+pub use review::{ReviewComment, ReviewCreated, ReviewEvent, ReviewUpdated};
 pub use run::{
     ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunResumed, RunStarted,
     RunStopped, ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ProjectId;
+use super::{ConnectionId, ProjectId, ResourceId};
 use crate::codec::Payload;
 
 /// A project was made.
@@ -23,6 +23,44 @@ pub struct InstructionsReplaced {
     pub text: String,
 }
 
+/// The project was changed. What is `None` stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectUpdated {
+    /// The new name.
+    pub name: Option<String>,
+    /// The new directories, absolute.
+    pub directories: Option<Vec<String>>,
+    /// The new default connection of its chats; `Some(None)` takes it away.
+    pub default_connection: Option<Option<ConnectionId>>,
+}
+
+/// The project refers to a file or a directory from here on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceCreated {
+    /// The reference.
+    pub resource: ResourceId,
+    /// The path, absolute, without links and detours.
+    pub path: String,
+    /// What was there when it was made.
+    pub kind: ResourceKind,
+}
+
+/// What a resource refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ResourceKind {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// A reference was retired: it stays readable where it was attached, and is attached no more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResourceRetired {
+    /// Which.
+    pub resource: ResourceId,
+}
+
 /// The project was deleted. Its chats are as good as deleted from here on; the events that say so
 /// of each follow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +70,15 @@ impl Payload for ProjectDeleted {
     const VERSION: u8 = 1;
 }
 impl Payload for ProjectCreated {
+    const VERSION: u8 = 1;
+}
+impl Payload for ProjectUpdated {
+    const VERSION: u8 = 1;
+}
+impl Payload for ResourceCreated {
+    const VERSION: u8 = 1;
+}
+impl Payload for ResourceRetired {
     const VERSION: u8 = 1;
 }
 impl Payload for InstructionsReplaced {
@@ -46,6 +93,12 @@ crate::events! {
         0x0201 => ProjectCreated,
         /// Its instructions were replaced.
         0x0202 => InstructionsReplaced,
+        /// Its name, directories or default connection changed.
+        0x0203 => ProjectUpdated,
+        /// It got a resource.
+        0x0204 => ResourceCreated,
+        /// A resource was retired.
+        0x0205 => ResourceRetired,
         /// It was deleted.
         0x020f => ProjectDeleted,
     }

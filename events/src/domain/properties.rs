@@ -161,6 +161,7 @@ fn all_decode_or_say_why(payload: &[u8]) {
     decodes_or_says_why::<BranchEvent>(BranchEvent::TYPES, payload);
     decodes_or_says_why::<RunEvent>(RunEvent::TYPES, payload);
     decodes_or_says_why::<MemoryEvent>(MemoryEvent::TYPES, payload);
+    decodes_or_says_why::<ReviewEvent>(ReviewEvent::TYPES, payload);
 }
 
 proptest! {
@@ -205,6 +206,20 @@ proptest! {
             interactive: true,
         };
         decodes_to_the_same::<RunEvent>(started.into());
+    }
+
+    #[test]
+    fn a_project_and_its_reviews_are_read_as_they_were_written(
+        (name, directories) in (option::of(text()), option::of(prop::collection::vec(text(), 0..3))),
+        connection in option::of(option::of(text())),
+        (line, file, said) in (option::of(any::<u32>()), text(), text()),
+    ) {
+        let default_connection = connection.map(|it| it.map(ConnectionId));
+        let updated = ProjectUpdated { name: name.clone(), directories, default_connection };
+        decodes_to_the_same::<ProjectEvent>(updated.into());
+        let comments = Some(vec![ReviewComment { file: file.clone(), line, text: said }]);
+        let updated = ReviewUpdated { name, files: Some(vec![file]), comments };
+        decodes_to_the_same::<ReviewEvent>(updated.into());
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod instructions;
 mod memory;
 mod projects;
 mod read;
+mod resources;
 mod runs;
 mod security;
 
@@ -61,6 +62,7 @@ enum Kind {
     Runs,
     Projects,
     Security,
+    Resources,
     Memory,
     Instructions,
 }
@@ -96,13 +98,18 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         ),
         Definition::new::<projects::ProjectsArguments, ChangeResult<ProjectView>>(
             Kind::Projects,
-            ("app_projects", "Make and delete projects", projects::DESCRIPTION),
+            ("app_projects", "Make, change and delete projects", projects::DESCRIPTION),
             annotations(false, true, false, false),
         ),
         Definition::new::<security::SecurityArguments, ChangeResult<SecurityDocumentView>>(
             Kind::Security,
             ("app_security", "Change settings and who may do what", security::DESCRIPTION),
             annotations(false, true, false, false),
+        ),
+        Definition::new::<resources::ResourcesArguments, ChangeResult<resources::Document>>(
+            Kind::Resources,
+            ("app_resources", "Refer to files, review changes", resources::DESCRIPTION),
+            annotations(false, false, false, false),
         ),
         Definition::new::<memory::MemoryArguments, ChangeResult<MemoryView>>(
             Kind::Memory,
@@ -170,6 +177,7 @@ impl Definition {
             Kind::Runs => result::change(runs::call(call).await),
             Kind::Projects => result::change(projects::call(call).await),
             Kind::Security => result::change(security::call(call).await),
+            Kind::Resources => result::change(resources::call(call).await),
             Kind::Memory => result::change(memory::call(call).await),
             Kind::Instructions => result::change(instructions::call(call).await),
         }

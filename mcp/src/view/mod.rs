@@ -7,6 +7,8 @@ mod instructions;
 mod memory;
 mod message;
 mod project;
+mod resource;
+mod review;
 mod run;
 mod security;
 mod settings;
@@ -25,6 +27,8 @@ pub(crate) use instructions::InstructionsView;
 pub(crate) use memory::{MemoryView, ScopeView};
 pub(crate) use message::{IntentView, MessagePlace, MessageView, RoleView};
 pub(crate) use project::ProjectView;
+pub(crate) use resource::{ResourceKindView, ResourceView};
+pub(crate) use review::{CommentView, ReviewView};
 pub(crate) use run::{RunProgress, RunStatusView, RunView, TurnView};
 pub(crate) use security::{SecurityArgument, SecurityView, TransportView};
 pub(crate) use settings::{

@@ -15,6 +15,9 @@ pub(crate) struct ProjectView {
     name: String,
     /// Absolute paths.
     directories: Vec<String>,
+    /// The connection of its chats that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_connection_id: Option<String>,
     revision: u64,
     created_at: Time,
     /// How many chats it has.
@@ -34,6 +37,7 @@ impl From<&ProjectState> for ProjectView {
             id: Id(state.id.0),
             name: state.name.clone(),
             directories: state.directories.clone(),
+            default_connection_id: state.default_connection.as_ref().map(|it| it.0.clone()),
             revision: state.revision,
             created_at: state.created_at.into(),
             chats: None,
@@ -49,6 +53,7 @@ impl From<ProjectRow> for ProjectView {
             id: Id(row.id.0),
             name: row.name,
             directories: row.directories,
+            default_connection_id: row.default_connection.map(|it| it.0),
             revision: row.revision,
             created_at: row.created_at.into(),
             chats: Some(row.chats),

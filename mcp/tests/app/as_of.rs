@@ -17,6 +17,7 @@ async fn record(world: &World, projects: &[String], chats: &[String], all: &mut 
         json!({ "resource": "Chats", "limit": 1_000 }),
         json!({ "resource": "Runs", "limit": 1_000 }),
         json!({ "resource": "Memory" }),
+        json!({ "resource": "Resources" }),
         json!({ "resource": "Settings" }),
     ];
     for project in projects {
@@ -27,6 +28,7 @@ async fn record(world: &World, projects: &[String], chats: &[String], all: &mut 
     for chat in chats {
         queries.push(json!({ "resource": "Chat", "chatId": chat }));
         queries.push(json!({ "resource": "Runs", "chatId": chat }));
+        queries.push(json!({ "resource": "Reviews", "chatId": chat }));
         let read = world.read(json!({ "resource": "Chat", "chatId": chat })).await;
         for branch in read["items"][0]["branches"].as_array().unwrap() {
             let branch = id(&branch["id"]);
@@ -58,6 +60,15 @@ async fn what_was_read_once_is_read_again() {
                     "title": format!("Round {round}"), "text": "Remember it",
                 });
                 world.ok("app_memory", remember).await;
+                let refer = json!({
+                    "operation": "Create", "projectId": project, "path": "/", "kind": "Directory",
+                });
+                world.ok("app_resources", refer).await;
+                let update = json!({
+                    "operation": "Update", "projectId": project, "name": format!("Project {round}"),
+                    "expectedRevision": 1,
+                });
+                world.ok("app_projects", update).await;
             }
             _ => {
                 let chat = chats.last().unwrap();
@@ -72,6 +83,14 @@ async fn what_was_read_once_is_read_again() {
                     "expectedRevision": 1,
                 });
                 world.ok("app_chats", rename).await;
+                let read = json!({ "resource": "Messages", "chatId": chat });
+                let messages = world.read(read).await["items"].as_array().unwrap().clone();
+                let answer = messages.iter().find(|it| it["role"] == "Assistant").unwrap();
+                let review = json!({
+                    "operation": "CreateReview", "chatId": chat, "messageId": answer["id"],
+                    "name": format!("Round {round}"), "files": ["a"],
+                });
+                world.ok("app_resources", review).await;
             }
         }
         record(&world, &projects, &chats, &mut recorded).await;

@@ -21,6 +21,7 @@ async fn the_tools_are_listed_in_a_fixed_order_with_caching_hints() {
             "app_runs",
             "app_projects",
             "app_security",
+            "app_resources",
             "app_memory",
             "app_instructions"
         ]

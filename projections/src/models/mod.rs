@@ -1,10 +1,12 @@
-//! The read models: rows of the workspace, of projects, chats with their branches and messages, and
-//! runs.
+//! The read models: rows of the workspace, of projects, chats with their branches and messages,
+//! runs, memory and reviews.
 
 mod chats;
 mod keys;
 mod memory;
 mod projects;
+mod resources;
+mod reviews;
 mod runs;
 mod workspace;
 
@@ -14,6 +16,7 @@ use scripta_events::{LogId, Position};
 pub(crate) use chats::{ChatModel, Chats};
 pub(crate) use memory::{Memory, MemoryModel};
 pub(crate) use projects::{ProjectModel, Projects};
+pub(crate) use reviews::{ReviewModel, Reviews};
 pub(crate) use runs::{RunModel, Runs};
 pub(crate) use workspace::{Workspace, WorkspaceModel};
 

@@ -2,12 +2,12 @@
 
 use scripta_events::codec;
 use scripta_events::domain::{
-    InstructionsReplaced, PROJECT, ProjectCreated, ProjectEvent, ProjectId,
+    InstructionsReplaced, PROJECT, ProjectCreated, ProjectEvent, ProjectId, ProjectUpdated,
 };
 use scripta_events::log::Recorded;
 
 use super::keys::{Key, last_id};
-use super::{Model, inconsistent};
+use super::{Model, inconsistent, resources};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
 use crate::{InstructionsRow, ProjectRow, QueryError};
@@ -37,7 +37,7 @@ pub(crate) struct ProjectModel;
 
 impl Model for ProjectModel {
     const NAME: &'static str = "projects";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         if event.stream.category != PROJECT {
@@ -48,6 +48,12 @@ impl Model for ProjectModel {
                 create(batch, event, created);
                 Ok(())
             }
+            ProjectEvent::ProjectUpdated(updated) => update(batch, event, updated),
+            ProjectEvent::ResourceCreated(created) => {
+                resources::create(batch, event, created);
+                Ok(())
+            }
+            ProjectEvent::ResourceRetired(retired) => resources::retire(batch, event, retired),
             ProjectEvent::InstructionsReplaced(replaced) => {
                 replace_instructions(batch, event, replaced)
             }
@@ -62,6 +68,7 @@ fn create(batch: &mut Batch<'_>, event: &Recorded, created: ProjectCreated) {
         id,
         name: created.name,
         directories: created.directories,
+        default_connection: None,
         revision: 1,
         created_at: event.time,
         chats: 0,
@@ -72,11 +79,36 @@ fn create(batch: &mut Batch<'_>, event: &Recorded, created: ProjectCreated) {
     batch.put(row_key(id), row);
 }
 
-/// Leaves nothing of it but that it was there.
-fn delete(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+fn update(
+    batch: &mut Batch<'_>,
+    event: &Recorded,
+    updated: ProjectUpdated,
+) -> Result<(), ApplyError> {
+    let mut row = row_of(batch, event)?;
+    let name = updated.name.unwrap_or_else(|| row.name.clone());
+    if name != row.name {
+        batch.remove(name_key(&row.name, row.id));
+        batch.add(name_key(&name, row.id), ());
+        row.name = name;
+    }
+    row.directories = updated.directories.unwrap_or(row.directories);
+    row.default_connection = updated.default_connection.unwrap_or(row.default_connection);
+    row.revision = row.revision.saturating_add(1);
+    row.position = event.position;
+    batch.put(row_key(row.id), row);
+    Ok(())
+}
+
+fn row_of(batch: &Batch<'_>, event: &Recorded) -> Result<ProjectRow, ApplyError> {
     let id = ProjectId(event.stream.id);
     let row = batch.get::<ProjectRow>(&row_key(id))?;
-    let row = row.ok_or_else(|| inconsistent(event, format!("project {id} was never made")))?;
+    row.ok_or_else(|| inconsistent(event, format!("project {id} was never made")))
+}
+
+/// Leaves nothing of it but that it was there; what belongs to it is found by it alone.
+fn delete(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
+    let row = row_of(batch, event)?;
+    let id = row.id;
     batch.remove(name_key(&row.name, id));
     batch.remove(row_key(id));
     batch.remove(instructions_key(id));

@@ -8,6 +8,9 @@ mod memory;
 mod messages;
 mod project;
 mod projects;
+mod resources;
+mod review;
+mod reviews;
 mod runs;
 mod search;
 mod settings;
@@ -43,6 +46,9 @@ Project: projectId; one project\n\
 Instructions: projectId; what every model is told in it\n\
 Memory: scope? (Workspace, or Project with projectId), projectId?, memoryId?; long-term memory, by \
 creation\n\
+Resources: projectId?; files and directories that messages refer to, by creation, retired ones too\n\
+Reviews: chatId; a chat's reviews, by creation\n\
+Review: reviewId; one review with its comments\n\
 Chats: projectId?; pinned first, then by last activity, newest first\n\
 Chat: chatId; one chat with its branches, without messages\n\
 Messages: chatId (its first branch) or branchId, order?; the branch's history from its first message \
@@ -68,11 +74,13 @@ const EVERY_READ_TAKES: [&str; 2] = ["asOf", "waitFor"];
 pub(crate) struct ReadArguments {
     /// What to read.
     resource: Resource,
-    /// The project, or only what is of it. For Project, Instructions, Memory, Chats,
+    /// The project, or only what is of it. For Project, Instructions, Memory, Resources, Chats,
     /// Runs and Search.
     project_id: Option<Id>,
-    /// The chat. For Chat, Messages, Runs and Search.
+    /// The chat. For Chat, Messages, Reviews, Runs and Search.
     chat_id: Option<Id>,
+    /// The review. For Review.
+    review_id: Option<Id>,
     /// The branch; a chat's first branch has the chat's id. For Messages, Runs and Search.
     branch_id: Option<Id>,
     /// Whose memory: Workspace, or Project with projectId. For Memory.
@@ -115,6 +123,9 @@ enum Resource {
     Project,
     Instructions,
     Memory,
+    Resources,
+    Reviews,
+    Review,
     Chats,
     Chat,
     Messages,
@@ -258,7 +269,9 @@ async fn read_models(
         Some(AsOf::Time(time)) => app.projections.position_at(time.into()).await?,
     };
     let chat = match resource {
-        Resource::Chat | Resource::Messages | Resource::Runs => chat_of(app, arguments).await?,
+        Resource::Chat | Resource::Messages | Resource::Reviews | Resource::Runs => {
+            chat_of(app, arguments).await?
+        }
         _ => None,
     };
     Ok((app.moments.at(&app.projections, position, chat).await?, position))
@@ -288,6 +301,10 @@ fn fill_in(resource: Resource, run: RunScope, arguments: &mut JsonObject) {
         Resource::Memory if !named(&["projectId", "memoryId"]) && !of_workspace => {
             Some(("projectId", run.project.to_string()))
         }
+        Resource::Resources if !named(&["projectId"]) => {
+            Some(("projectId", run.project.to_string()))
+        }
+        Resource::Reviews if !named(&["chatId"]) => Some(("chatId", run.chat.to_string())),
         Resource::Chat if !named(&["chatId", "branchId"]) => Some(("chatId", run.chat.to_string())),
         Resource::Messages if !named(&["chatId", "branchId"]) => {
             Some(("branchId", run.branch.to_string()))
@@ -306,6 +323,10 @@ fn used_by(resource: Resource) -> &'static [ProjectionName] {
             &[ProjectionName::Projects, ProjectionName::Chats]
         }
         Resource::Memory => &[ProjectionName::Projects, ProjectionName::Memory],
+        Resource::Resources => &[ProjectionName::Projects],
+        Resource::Reviews | Resource::Review => {
+            &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Reviews]
+        }
         Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
         Resource::Settings => &[ProjectionName::Workspace],
@@ -321,6 +342,9 @@ fn shape(resource: Resource) -> Shape {
         Resource::Project => project::SHAPE,
         Resource::Instructions => instructions::SHAPE,
         Resource::Memory => memory::SHAPE,
+        Resource::Resources => resources::SHAPE,
+        Resource::Reviews => reviews::SHAPE,
+        Resource::Review => review::SHAPE,
         Resource::Chats => chats::SHAPE,
         Resource::Chat => chat::SHAPE,
         Resource::Messages => messages::SHAPE,
@@ -337,6 +361,9 @@ impl Reader {
             Resource::Project => project::page(self),
             Resource::Instructions => instructions::page(self),
             Resource::Memory => memory::page(self),
+            Resource::Resources => resources::page(self),
+            Resource::Reviews => reviews::page(self),
+            Resource::Review => review::page(self),
             Resource::Chats => chats::page(self),
             Resource::Chat => chat::page(self),
             Resource::Messages => messages::page(self),
