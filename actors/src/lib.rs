@@ -12,6 +12,7 @@
 mod actor;
 mod aggregate;
 mod arbiters;
+mod attachments;
 mod branch;
 mod chat;
 pub mod demo;

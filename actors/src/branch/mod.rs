@@ -34,6 +34,7 @@ pub(crate) use submit::check_message;
 pub use submit::{MAX_ATTACHED, MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED, SubmitMode};
 
 use self::submit::Submission;
+use crate::attachments;
 use crate::engine::Engine;
 use crate::{
     Aggregate, Branch, ChatState, Decision, Effect, Ids, LoadError, Partial, Refusal, RunKey,
@@ -149,6 +150,8 @@ pub struct BranchFacts {
     pub run: Option<(Arc<RunState>, Revision)>,
     /// What the running turn has of an answer that is not whole yet.
     pub partial: Option<Partial>,
+    /// Why what is attached to a submitted message can't be; `None` where it can.
+    pub unattachable: Option<Refusal>,
     /// For a mark on a message of another branch: this branch, its parent, and so on to the root.
     pub chain: Vec<Arc<BranchState>>,
 }
@@ -187,6 +190,7 @@ impl Aggregate for Branch {
             endpoint: None,
             run: None,
             partial: None,
+            unattachable: None,
             chain: vec![],
         };
         let mut project = None;
@@ -200,6 +204,10 @@ impl Aggregate for Branch {
             let run = RunKey { chat: key.chat, run };
             facts.run = engine.fold_run(run).await?;
             facts.partial = engine.partial(run);
+        }
+        if let BranchCommand::Submit { message, .. } = command {
+            let project = project.as_deref();
+            facts.unattachable = attachments::problem(engine, key.chat, project, message).await?;
         }
         match command {
             BranchCommand::Submit { .. }

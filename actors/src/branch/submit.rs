@@ -50,6 +50,7 @@ pub(super) fn decide(
         return Err(Refusal::NotFound { what: "chat", id: state.chat.0 });
     };
     check_message(wanted.message)?;
+    facts.unattachable.take().map_or(Ok(()), Err)?;
     check_new(state, wanted.message.id)?;
     if wanted.mode == SubmitMode::Aside {
         return aside::decide(state, wanted.message, facts);

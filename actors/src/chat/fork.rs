@@ -29,6 +29,7 @@ pub(super) fn decide(
     facts: &mut ChatFacts,
 ) -> Result<Decision<Chat>, Refusal> {
     check_message(message)?;
+    facts.unattachable.take().map_or(Ok(()), Err)?;
     state.branch(place.branch)?;
     let point = find(&facts.chain, place.branch, place.from)?;
     let Some(endpoint) = &facts.endpoint else {

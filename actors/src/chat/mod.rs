@@ -23,6 +23,7 @@ pub use fork::MAX_BRANCHES;
 pub(crate) use fork::point as fork_point;
 pub use state::{BranchInfo, ChatState};
 
+use crate::attachments;
 use crate::engine::Engine;
 use crate::{
     Aggregate, BranchKey, BranchState, Chat, Decision, Endpoint, Ids, LoadError, NewMessage,
@@ -142,6 +143,8 @@ pub struct ChatFacts {
     pub chain: Vec<Arc<BranchState>>,
     /// What a turn that starts now uses.
     pub endpoint: Option<Endpoint>,
+    /// Why what is attached to a submitted message can't be; `None` where it can.
+    pub unattachable: Option<Refusal>,
 }
 
 /// A branch as it is now, with its turn's run.
@@ -201,6 +204,7 @@ impl Aggregate for Chat {
             open: vec![],
             chain: vec![],
             endpoint: None,
+            unattachable: None,
         };
         let project = match command {
             ChatCommand::Create { project, .. } | ChatCommand::Import { project, .. } => {
@@ -233,7 +237,12 @@ impl Aggregate for Chat {
                 let key = BranchKey { chat: id, branch: *branch };
                 facts.open.extend(engine.fold_branch(key).await?);
             }
-            ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } => {
+            ChatCommand::Fork { branch, message, .. } => {
+                let project = facts.project.as_deref();
+                facts.unattachable = attachments::problem(engine, id, project, message).await?;
+                facts.chain = engine.chain(BranchKey { chat: id, branch: *branch }).await?;
+            }
+            ChatCommand::ForkImported { parent: branch, .. } => {
                 facts.chain = engine.chain(BranchKey { chat: id, branch: *branch }).await?;
             }
         }

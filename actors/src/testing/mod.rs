@@ -138,7 +138,7 @@ impl Given {
         };
         let open = open.filter(wanted).collect();
         let project = Some(Arc::new(self.project.clone().unwrap_or_else(project)));
-        let mut facts = ChatFacts { now, ids, project, open, chain, endpoint };
+        let mut facts = ChatFacts { now, ids, project, open, chain, endpoint, unattachable: None };
         let decision = Chat::decide(self.chat_id(), self.chat.as_ref(), &command, &mut facts)?;
         for event in &decision.events {
             self.chat = Chat::evolve(self.chat.take(), event, now);
@@ -161,6 +161,7 @@ impl Given {
             run: run.map(|(state, revision)| (Arc::new(state), Revision(revision))),
             partial: self.partial.clone(),
             chain: vec![Arc::new(self.branch().clone())],
+            unattachable: None,
         };
         let state = self.branches.get(&first);
         let decision = Branch::decide(key, state, &command, &mut facts)?;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::history::History;
 use super::{Halt, Turn};
+use crate::attachments::manifest;
 use crate::{
     Branch, BranchCommand, BranchKey, CommandMeta, ExecuteError, ModelError, ModelErrorKind,
     ModelEvent, ModelRequest, RunCommand, RunState, tool_name,
@@ -92,10 +93,13 @@ impl Turn {
             history.refresh(&*log).await?;
         }
         let messages = self.history.insert(history).messages().to_vec();
+        let project = self.engine.project(state.project).await?;
+        let project = project.as_deref();
+        let attached = manifest(&self.engine, state.chat, project, &messages).await?;
         Ok(ModelRequest {
             connection: state.connection.clone(),
             model: state.model.clone(),
-            system,
+            system: system + &attached,
             messages,
             tools: state.toolset().to_vec(),
         })

@@ -1,15 +1,11 @@
 //! Long-term memory.
 
-use std::sync::{Arc, Mutex};
-
-use futures::stream::BoxStream;
-use scripta_actors::{ModelError, ModelEvent, ModelRequest, Models, demo};
-use scripta_events::domain::{ConnectionId, RunId};
+use scripta_events::domain::RunId;
 use scripta_mcp::{Caller, RunScope};
 use serde_json::{Value, json};
 
 use crate::contract::{NOBODY, Operation, applies_as_promised, conflicts, refused};
-use crate::world::{Era, World, call, connect, id, ids, named, world, world_with};
+use crate::world::{Era, Listener, World, call, connect, id, ids, named, world, world_with};
 
 const TOOL: &str = "app_memory";
 
@@ -218,27 +214,9 @@ async fn it_goes_with_its_project() {
     }
 }
 
-/// The demo model, with an ear for what it is told before the conversation.
-struct Listener(Mutex<Vec<String>>);
-
-impl Models for Listener {
-    fn resolve(
-        &self,
-        wanted: Option<&ConnectionId>,
-        model: Option<&str>,
-    ) -> Result<(ConnectionId, Option<String>), ModelError> {
-        demo::Demo.resolve(wanted, model)
-    }
-
-    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        self.0.lock().unwrap().push(request.system.clone());
-        demo::Demo.stream(request)
-    }
-}
-
 #[tokio::test]
 async fn a_turn_begins_with_the_instructions_and_what_is_remembered_the_pinned_first() {
-    let listener = Arc::new(Listener(Mutex::default()));
+    let listener = Listener::new();
     let world = world_with(listener.clone()).await;
     let (work, home) = (world.project("Work").await, world.project("Home").await);
     remember(&world, Some(&work), "Plain of work", false).await;
@@ -252,7 +230,7 @@ async fn a_turn_begins_with_the_instructions_and_what_is_remembered_the_pinned_f
     world.ok("app_instructions", replace).await;
     let chat = world.chat(&work, "Notes").await;
     world.submit(&chat, "Hello").await;
-    let told = listener.0.lock().unwrap().pop().unwrap();
+    let told = listener.last();
     assert!(told.starts_with(&format!("You are in projectId {work}, chatId {chat}")), "{told}");
     let (_, told) = told.split_once("\n\n").unwrap();
     insta::assert_snapshot!("briefing", told);
@@ -262,7 +240,7 @@ async fn a_turn_begins_with_the_instructions_and_what_is_remembered_the_pinned_f
     });
     world.ok(TOOL, unpin).await;
     world.submit(&chat, "Hello again").await;
-    let told = listener.0.lock().unwrap().pop().unwrap();
+    let told = listener.last();
     let order = ["Pinned of work", "Plain of all", "Pinned of all", "Plain of work"];
     let places: Vec<_> = order.iter().map(|title| told.find(&format!("## {title}"))).collect();
     assert!(places.is_sorted() && places.iter().all(Option::is_some), "{told}");

@@ -5,7 +5,7 @@ use scripta_mcp::{Caller, RunScope};
 use serde_json::{Value, json};
 
 use crate::contract::{NOBODY, Operation, applies_as_promised, conflicts, refused};
-use crate::world::{Era, World, call, connect, id, ids, named, world};
+use crate::world::{Era, Listener, World, call, connect, id, ids, named, world, world_with};
 
 const TOOL: &str = "app_resources";
 
@@ -285,4 +285,67 @@ async fn they_go_with_their_project_and_chat() {
     assert_eq!(all["items"], json!([]));
     let read = json!({ "resource": "Resources", "projectId": project });
     assert!(world.failed_read(read).await.contains("was deleted"));
+}
+
+#[tokio::test]
+async fn what_is_attached_to_a_message_is_told_to_the_model_as_it_is_then() {
+    let listener = Listener::new();
+    let world = world_with(listener.clone()).await;
+    let (chat, _, message) = answered(&world).await;
+    assert!(!listener.last().contains("attached"));
+    let projects = world.read(json!({ "resource": "Projects" })).await;
+    let project = id(&projects["items"][0]["id"]);
+    let (_dir, root) = folder();
+    let made = world.ok(TOOL, create(&project, &format!("{root}/src/a.rs"), "File")).await;
+    let resource = id(&made["document"]["id"]);
+    let review = json!({
+        "operation": "CreateReview", "chatId": chat, "messageId": message, "name": "Look",
+        "files": ["a.rs"], "comments": [{ "file": "a.rs", "line": 7, "text": "Why?" }],
+    });
+    let review = id(&world.ok(TOOL, review).await["document"]["id"]);
+    let submit = |resource: &str, review: &str, mode: &str| {
+        json!({
+            "operation": "Submit", "chatId": chat, "text": "Look here", "mode": mode,
+            "resourceIds": [resource], "reviewIds": [review], "wait": true,
+        })
+    };
+    world.ok("app_runs", submit(&resource, &review, "Enqueue")).await;
+    let told = listener.last();
+    assert!(told.contains(&format!("- the file {root}/src/a.rs (resource {resource})")), "{told}");
+    assert!(told.contains("- a.rs\n    - line 7: Why?"), "{told}");
+    let history = world.read(json!({ "resource": "Messages", "chatId": chat })).await;
+    let messages = history["items"].as_array().unwrap();
+    let sent = messages.iter().rfind(|message| message["role"] == "User").unwrap();
+    assert_eq!((&sent["refs"], &sent["reviews"]), (&json!([resource]), &json!([review])));
+
+    // A later turn has the review as it is then, and a retired resource where it was attached.
+    let update = json!({
+        "operation": "UpdateReview", "reviewId": review, "expectedRevision": 1,
+        "comments": [{ "file": "a.rs", "text": "Now I see." }],
+    });
+    world.ok(TOOL, update).await;
+    let retire = json!({ "operation": "Retire", "resourceId": resource, "expectedRevision": 1 });
+    world.ok(TOOL, retire).await;
+    world.submit(&chat, "And now?").await;
+    let told = listener.last();
+    assert!(told.contains("- a.rs\n    - Now I see.") && told.contains(&resource), "{told}");
+
+    // What can't be attached, in every way to submit.
+    let other = world.project("Other").await;
+    let made = world.ok(TOOL, create(&other, &root, "Directory")).await;
+    let elsewhere = id(&made["document"]["id"]);
+    for mode in ["Enqueue", "Fork", "Aside", "Interrupt", "Reject"] {
+        for (resource, review, word) in [
+            (&*resource, &*review, "was retired"),
+            (&*elsewhere, &*review, "no resource of the project"),
+            (NOBODY, &*review, "no resource of the project"),
+        ] {
+            let phrase = refused(&world, "app_runs", submit(resource, review, mode)).await;
+            assert!(phrase.contains(word), "{mode}: {phrase}");
+        }
+        let mut only_review = submit(NOBODY, NOBODY, mode);
+        only_review.as_object_mut().unwrap().remove("resourceIds");
+        let phrase = refused(&world, "app_runs", only_review).await;
+        assert!(phrase.contains("no review in the chat"), "{mode}: {phrase}");
+    }
 }

@@ -1,18 +1,20 @@
 //! A whole Scripta without disk and network: a log in memory and the demo model.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::channel::mpsc;
+use futures::stream::BoxStream;
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, RoleClient, RoleServer, RunningService, ServiceError,
     TxJsonRpcMessage,
 };
-use scripta_actors::{Handle, Models, Options, demo};
+use scripta_actors::{Handle, ModelError, ModelEvent, ModelRequest, Models, Options, demo};
 use scripta_events::Position;
+use scripta_events::domain::ConnectionId;
 use scripta_events::log::EventLog;
 use scripta_events::log::memory::MemoryLog;
 use scripta_mcp::{AppServer, AppToolbox, Caller, MemorySecrets};
@@ -247,4 +249,34 @@ fn without_ids(text: &str, seen: &mut Vec<String>) -> String {
         }
     }
     text
+}
+
+/// The demo model, with an ear for what it is told before the conversation.
+#[derive(Default)]
+pub struct Listener(Mutex<Vec<String>>);
+
+impl Models for Listener {
+    fn resolve(
+        &self,
+        wanted: Option<&ConnectionId>,
+        model: Option<&str>,
+    ) -> Result<(ConnectionId, Option<String>), ModelError> {
+        demo::Demo.resolve(wanted, model)
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        self.0.lock().unwrap().push(request.system.clone());
+        demo::Demo.stream(request)
+    }
+}
+
+impl Listener {
+    pub fn new() -> Arc<Listener> {
+        Arc::default()
+    }
+
+    /// What it was told last.
+    pub fn last(&self) -> String {
+        self.0.lock().unwrap().pop().unwrap()
+    }
 }

@@ -32,7 +32,7 @@ pub(super) const DESCRIPTION: &str = "\
 Submits messages to branches of chats, which a model answers, stops turns, goes on after them, and \
 changes what is queued.\n\
 Submit: text, chatId (its first branch) or branchId, mode?, onlyIfHead?, interactive?, intent?, \
-wait?, waitTimeoutMs?; mode Enqueue waits for the turns before it, Interrupt \
+resourceIds?, reviewIds?, wait?, waitTimeoutMs?; mode Enqueue waits for the turns before it, Interrupt \
 stops the running turn and goes before what is queued, Reject is refused unless the branch is idle\n\
 Submit with mode Aside: without onlyIfHead; starts no turn: a running turn reads it before its next \
 model step, and nothing is waited for\n\
@@ -80,10 +80,11 @@ pub(crate) struct RunsArguments {
     only_if_head: Option<Id>,
     /// Whether somebody watches its turn; true unless given. For Submit.
     interactive: Option<bool>,
-    /// There are no resources yet: leave it out.
+    /// Resources of the chat's project that the message refers to. For Submit.
     #[schemars(length(max = 100))]
     resource_ids: Option<Vec<Id>>,
-    /// There are no reviews yet: leave it out.
+    /// Reviews of the chat that the message is about: the model reads them as they are when it is
+    /// asked. For Submit.
     #[schemars(length(max = 100))]
     review_ids: Option<Vec<Id>>,
     /// There are no presets yet: leave it out.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use scripta_actors::{BranchKey, CommandMeta, NewMessage};
 use scripta_events::OperationId;
 use scripta_events::domain::MessageId;
+use uuid::Uuid;
 
 use super::{RunsArguments, branch_of};
 use crate::arguments::{Shape, required};
@@ -34,7 +35,7 @@ impl Outgoing {
         arguments: &RunsArguments,
     ) -> Result<Outgoing, Rejected<TurnView>> {
         shape.check(&call.arguments)?;
-        refuse_attachments(arguments)?;
+        refuse_presets(arguments)?;
         let branch = branch_of(call, arguments.chat_id, arguments.branch_id).await?;
         name_branch(call, branch);
         let operation = arguments.operation_id.unwrap_or(Id(OperationId::random().0));
@@ -45,8 +46,8 @@ impl Outgoing {
             sender: call.caller.sender().clone(),
             intent: arguments.intent.map(Into::into),
             interactive: arguments.interactive.unwrap_or(true),
-            refs: vec![],
-            reviews: vec![],
+            refs: attached(&arguments.resource_ids),
+            reviews: attached(&arguments.review_ids),
         };
         let longest = arguments.wait_timeout_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
         let wait = arguments.wait.unwrap_or(false).then_some(longest);
@@ -54,18 +55,15 @@ impl Outgoing {
     }
 }
 
-/// What can't be attached since there is no such thing; an empty list names nothing.
-fn refuse_attachments(arguments: &RunsArguments) -> Result<(), Rejected<TurnView>> {
-    let attached = [
-        ("presets", "presetIds", &arguments.preset_ids),
-        ("resources", "resourceIds", &arguments.resource_ids),
-        ("reviews", "reviewIds", &arguments.review_ids),
-    ];
-    for (things, field, ids) in attached {
-        if ids.as_ref().is_some_and(|ids| !ids.is_empty()) {
-            let reason = format!("There are no {things} yet; leave `{field}` out");
-            return Err(Rejected::refused(reason));
-        }
+fn attached(ids: &Option<Vec<Id>>) -> Vec<Uuid> {
+    ids.iter().flatten().map(|id| id.0).collect()
+}
+
+/// There are no presets; an empty list names none.
+fn refuse_presets(arguments: &RunsArguments) -> Result<(), Rejected<TurnView>> {
+    if arguments.preset_ids.as_ref().is_some_and(|ids| !ids.is_empty()) {
+        let reason = "There are no presets yet; leave `presetIds` out";
+        return Err(Rejected::refused(reason));
     }
     Ok(())
 }
