@@ -5,6 +5,7 @@
 //! [`Handle::execute`](scripta_actors::Handle::execute), reads come from the
 //! [`Projections`](scripta_projections::Projections) as pages.
 //!
+//! * What clients show in their own menus, resources and prompts, is read by the same reads.
 //! * [`AppServer`] is the server: an rmcp `ServerHandler` for a transport to mount, or
 //!   [served on a stream](AppServer::serve_stream).
 //! * [`Caller`] is who calls. A transport puts it into a request's extensions.
@@ -17,6 +18,8 @@ mod fingerprint;
 mod lists;
 mod moments;
 mod pages;
+mod prompts;
+mod resources;
 mod result;
 mod scope;
 mod secrets;

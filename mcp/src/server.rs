@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, DiscoverResult, ErrorData, Extensions,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    DiscoverResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use scripta_actors::Handle;
 use scripta_events::log::EventLog;
 use scripta_projections::Projections;
@@ -17,9 +20,10 @@ use thiserror::Error;
 use crate::lists::Lists;
 use crate::moments::Moments;
 use crate::pages::{CursorKey, KeptLists};
+use crate::resources::{self, Address, MAX_WATCHED, Subscriptions, TooMany};
 use crate::secrets::Secrets;
 use crate::tools::{self, TOOLS};
-use crate::{Caller, SecretStore, result};
+use crate::{Caller, SecretStore, prompts, result};
 
 /// The name that the server gives itself, and that runs know it by.
 pub const SERVER_NAME: &str = "app";
@@ -45,11 +49,18 @@ const VISITOR: &str = "This call came without a key, so nothing was done: send t
 /// How a server finds out who makes a request, from the request's extensions.
 pub type FindCaller = Arc<dyn Fn(&Extensions) -> Option<Caller> + Send + Sync>;
 
-/// The `app` MCP server. A clone is another handle of the same server.
-#[derive(Clone)]
+/// The `app` MCP server. A clone is another handle of the same server, for another connection:
+/// what a client of the older protocol subscribes to belongs to its connection.
 pub struct AppServer {
     pub(crate) app: Arc<App>,
     find_caller: FindCaller,
+    subscriptions: Subscriptions,
+}
+
+impl Clone for AppServer {
+    fn clone(&self) -> AppServer {
+        self.with_callers(Arc::clone(&self.find_caller))
+    }
 }
 
 /// What the tools work with.
@@ -102,12 +113,14 @@ impl AppServer {
     }
 
     pub(crate) fn over(app: Arc<App>) -> AppServer {
-        AppServer { app, find_caller: Arc::new(|extensions| extensions.get::<Caller>().cloned()) }
+        let find_caller: FindCaller = Arc::new(|extensions| extensions.get::<Caller>().cloned());
+        AppServer { app, find_caller, subscriptions: Subscriptions::default() }
     }
 
     /// The same server, which finds out by `find_caller` who makes a request.
     pub fn with_callers(&self, find_caller: FindCaller) -> AppServer {
-        AppServer { app: Arc::clone(&self.app), find_caller }
+        let subscriptions = Subscriptions::default();
+        AppServer { app: Arc::clone(&self.app), find_caller, subscriptions }
     }
 
     /// The same server for a connection whose every request is made by `caller`.
@@ -118,6 +131,12 @@ impl AppServer {
     fn caller(&self, context: &RequestContext<RoleServer>) -> Option<Caller> {
         (self.find_caller)(&context.extensions)
     }
+
+    /// The caller of what has no result to tell a visitor in.
+    fn known_caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let visitor = || ErrorData::invalid_request(VISITOR, None);
+        self.caller(context).ok_or_else(visitor)
+    }
 }
 
 impl ServerHandler for AppServer {
@@ -125,7 +144,13 @@ impl ServerHandler for AppServer {
         let implementation = Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION"))
             .with_title("Scripta")
             .with_description("A home for agent conversations: projects, chats, branches and runs");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_tools();
+        ServerConfig::new(capabilities.build())
             .with_server_info(implementation)
             .with_instructions(INSTRUCTIONS)
     }
@@ -156,6 +181,126 @@ impl ServerHandler for AppServer {
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(TOOLS_TTL_MS)
             .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let caller = self.known_caller(&context)?;
+        let cursor = request.and_then(|request| request.cursor);
+        let listed = resources::list(&self.app, &caller, cursor, &context.ct).await?;
+        // What is there changes at any moment.
+        Ok(listed.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = resources::templates();
+        Ok(templates.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.known_caller(&context)?;
+        let read = resources::contents(&self.app, &caller, request.uri, &context.ct).await?;
+        Ok(read.with_ttl_ms(0).with_cache_scope(CacheScope::Private).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.known_caller(&context)?;
+        let CompleteRequestParams { r#ref: reference, argument, .. } = request;
+        let of = match (reference.as_resource_uri(), reference.as_prompt_name()) {
+            (Some(template), _) if argument.name == "id" => resources::id_of(template),
+            (_, Some(prompt)) => prompts::id_of(prompt, &argument.name),
+            _ => None,
+        };
+        let Some(of) = of else { return Ok(CompleteResult::default()) };
+        let found = resources::completions(&self.app, of, argument.value).await?;
+        Ok(CompleteResult::new(found))
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::list().with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(prompts::get(&request.name, request.arguments)?.into())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let uris = requested.resource_subscriptions.iter().flatten();
+        let ours = uris.filter(|uri| Address::parse(uri).is_some()).take(MAX_WATCHED);
+        Some(SubscriptionFilter::builder().resource_subscriptions(ours.cloned()).build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.known_caller(context.request_context())?;
+        let uris = context.accepted().resource_subscriptions.iter().flatten();
+        let addresses: Vec<Address> = uris.filter_map(|uri| Address::parse(uri)).collect();
+        let sink = context.sink().clone();
+        let following = resources::follow(&self.app.log, addresses, |address| {
+            let sink = sink.clone();
+            async move { sink.notify_resource_updated(address.to_string()).await.is_ok() }
+        });
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = following => {}
+        }
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.known_caller(&context)?;
+        let address = address(&request.uri)?;
+        let begun = self.subscriptions.begin(address).map_err(|TooMany| {
+            let text = format!("{MAX_WATCHED} subscriptions are the most; end one first");
+            ErrorData::invalid_request(text, None)
+        })?;
+        let Some(ended) = begun else { return Ok(()) };
+        let peer = context.peer.clone();
+        let following = resources::follow(&self.app.log, vec![address], move |address| {
+            let peer = peer.clone();
+            let update = ResourceUpdatedNotificationParam::new(address.to_string());
+            async move { peer.notify_resource_updated(update).await.is_ok() }
+        });
+        tokio::spawn(ended.run_until_cancelled_owned(following));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.end(address(&request.uri)?);
+        Ok(())
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -192,6 +337,13 @@ impl ServerHandler for AppServer {
         );
         Ok(answer.into())
     }
+}
+
+fn address(uri: &str) -> Result<Address, ErrorData> {
+    Address::parse(uri).ok_or_else(|| {
+        let text = format!("there is nothing at {uri}; resources/templates/list has the forms");
+        ErrorData::resource_not_found(text, None)
+    })
 }
 
 fn unknown_tool(name: &str) -> ErrorData {

@@ -31,6 +31,8 @@ use crate::tools::security::SecurityDocumentView;
 use crate::view::{ChatView, EffectView, Id, InstructionsView, MemoryView, ProjectView, TurnView};
 use crate::{Caller, Role};
 
+pub(crate) use read::ReadError;
+
 /// Arguments that every operation of a changing tool takes.
 macro_rules! operation {
     ($operation:literal, required: [$($required:literal),*], one_of: [$($one:literal),*],
@@ -182,6 +184,16 @@ impl Definition {
             Kind::Instructions => result::change(instructions::call(call).await),
         }
     }
+}
+
+/// A page of `app_read`, for arguments that are known to be well formed.
+pub(crate) async fn read_page(
+    app: &App,
+    caller: &Caller,
+    arguments: JsonObject,
+    cancel: &CancellationToken,
+) -> Result<PageResult, ReadError> {
+    read::call(Call { app, caller, tool: "app_read", arguments, cancel }).await
 }
 
 impl Call<'_> {

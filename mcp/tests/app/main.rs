@@ -9,6 +9,7 @@ mod deletion;
 mod hostile;
 mod instructions;
 mod memory;
+mod menus;
 mod pages;
 mod projects;
 mod queue;

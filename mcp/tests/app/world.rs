@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures::channel::mpsc;
 use futures::stream::BoxStream;
-use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt, RoleClient, RoleServer, RunningService, ServiceError,
     TxJsonRpcMessage,
 };
+use rmcp::{ClientHandler, ServiceExt};
 use scripta_actors::{Handle, ModelError, ModelEvent, ModelRequest, Models, Options, demo};
 use scripta_events::Position;
 use scripta_events::domain::ConnectionId;
@@ -74,6 +74,15 @@ async fn world_over(
 }
 
 pub async fn connect(server: &AppServer, era: Era) -> Client {
+    connect_as((), server, era).await
+}
+
+/// Connects a client that does something with what the server tells it by itself.
+pub async fn connect_as<H: ClientHandler>(
+    client: H,
+    server: &AppServer,
+    era: Era,
+) -> RunningService<RoleClient, H> {
     let (to_server, from_client) = mpsc::channel::<TxJsonRpcMessage<RoleClient>>(16);
     let (to_client, from_server) = mpsc::channel::<TxJsonRpcMessage<RoleServer>>(16);
     let server = server.clone();
@@ -87,7 +96,7 @@ pub async fn connect(server: &AppServer, era: Era) -> Client {
         },
         Era::Legacy => ClientLifecycleMode::Initialize,
     };
-    ().serve_with_lifecycle((to_server, from_server), lifecycle).await.unwrap()
+    client.serve_with_lifecycle((to_server, from_server), lifecycle).await.unwrap()
 }
 
 pub async fn call(client: &Client, tool: &str, arguments: Value) -> CallToolResult {
