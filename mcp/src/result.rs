@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::arguments::ArgumentError;
 use crate::view::{
-    ChatView, EffectView, HitView, InstructionsView, MemoryView, MessageView, ProjectView,
-    ResourceView, ReviewView, RunView, SettingsView,
+    AttentionView, ChatView, EffectView, HitView, InstructionsView, MemoryView, MessageView,
+    ProjectView, ResourceView, ReviewView, RunView, SettingsView,
 };
 
 /// The answer of a changing tool.
@@ -124,6 +124,7 @@ pub(crate) enum Item {
     Run(Box<RunView>),
     Hit(HitView),
     Settings(Box<SettingsView>),
+    Attention(Box<AttentionView>),
 }
 
 impl<D: Serialize> ChangeResult<D> {

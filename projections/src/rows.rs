@@ -393,6 +393,20 @@ impl BranchRow {
     }
 }
 
+impl BranchRow {
+    /// Why it needs a person: it is paused, or its last turn failed and nothing followed it.
+    /// `None` while it needs nobody.
+    pub fn attention(&self) -> Option<PauseReason> {
+        match (self.status(), &self.last) {
+            (BranchStatus::Paused { reason }, _) => Some(reason),
+            (BranchStatus::Idle, Some((_, TurnOutcome::Failed { reason }))) if !self.skipped => {
+                Some(PauseReason::Failed { reason: reason.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl RunStatus {
     /// Whether the run has come to rest: nothing is left to do for it.
     pub fn is_at_rest(&self) -> bool {

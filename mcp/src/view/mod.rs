@@ -1,5 +1,6 @@
 //! What callers see: the JSON contract, apart from the domain's own types.
 
+mod attention;
 mod chat;
 mod effect;
 mod hit;
@@ -20,6 +21,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
+pub(crate) use attention::AttentionView;
 pub(crate) use chat::ChatView;
 pub(crate) use effect::EffectView;
 pub(crate) use hit::HitView;

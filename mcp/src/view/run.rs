@@ -157,6 +157,16 @@ impl RunProgress {
     }
 }
 
+impl WaitingForView {
+    /// The last turn failed, and nothing is queued behind it.
+    pub(crate) fn failed_idle(reason: &str) -> WaitingForView {
+        let text = format!(
+            "the last turn failed ({reason}): Resume goes on with it, or submit another message"
+        );
+        WaitingForView { kind: WaitingForKind::GoOn, text }
+    }
+}
+
 impl From<&PauseReason> for WaitingForView {
     fn from(reason: &PauseReason) -> WaitingForView {
         let (kind, text) = match reason {

@@ -18,6 +18,7 @@ async fn record(world: &World, projects: &[String], chats: &[String], all: &mut 
         json!({ "resource": "Runs", "limit": 1_000 }),
         json!({ "resource": "Memory" }),
         json!({ "resource": "Resources" }),
+        json!({ "resource": "Attention" }),
         json!({ "resource": "Settings" }),
     ];
     for project in projects {

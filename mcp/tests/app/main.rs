@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod as_of;
+mod attention;
 mod chats;
 mod contract;
 mod conversation;

@@ -58,6 +58,11 @@ fn waiting_key(chat: ChatId, branch: BranchId) -> Vec<u8> {
     Key::of(b'w').id(chat.0).id(branch.0).done()
 }
 
+/// `h` chat, branch -> nothing: branches that wait for a person.
+fn held_key(chat: ChatId, branch: BranchId) -> Vec<u8> {
+    Key::of(b'h').id(chat.0).id(branch.0).done()
+}
+
 /// The listings, `a` of all and `p` of a project: pinned chats first, then by last activity,
 /// newest first.
 fn listing_keys(row: &ChatRow) -> [Vec<u8>; 2] {
@@ -102,7 +107,7 @@ pub(crate) struct ChatModel;
 
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
@@ -196,7 +201,7 @@ fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyErro
         (_, None) => return Err(inconsistent(event, format!("branch {id} was never opened"))),
     };
     let (decoded, row) = decoded;
-    let change = Change { event, waited: waits(&row), row };
+    let change = Change { event, waited: waits(&row), held: row.attention().is_some(), row };
     match decoded {
         // Handled before a row is needed.
         BranchEvent::BranchOpened(_) => Ok(()),
@@ -318,6 +323,8 @@ struct Change<'a> {
     row: BranchRow,
     /// Whether a restart would have woken it before this event.
     waited: bool,
+    /// Whether it waited for a person before this event.
+    held: bool,
 }
 
 impl Change<'_> {
@@ -419,6 +426,12 @@ impl Change<'_> {
         match (self.waited, waits(row)) {
             (false, true) => batch.add(waiting, ()),
             (true, false) => batch.remove(waiting),
+            (true, true) | (false, false) => {}
+        }
+        let held = held_key(row.chat, row.id);
+        match (self.held, row.attention().is_some()) {
+            (false, true) => batch.add(held, ()),
+            (true, false) => batch.remove(held),
             (true, true) | (false, false) => {}
         }
         batch.put(branch_key(row.id), self.row);

@@ -87,6 +87,15 @@ impl Projections {
         self.chats.branch(id)
     }
 
+    /// The branches that wait for a person, by the creation of their chats.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn held_branches(&self) -> Result<Vec<BranchId>, QueryError> {
+        Ok(self.chats.held()?.into_iter().map(|(_, branch)| branch).collect())
+    }
+
     /// The branches of a chat, in the order they were opened: the first branch first.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! `app_read`.
 
+mod attention;
 mod chat;
 mod chats;
 mod instructions;
@@ -56,6 +57,7 @@ to its head, across forks: the newest page first (each page in reading order), o
 Runs: projectId?, chatId?, branchId?; newest first\n\
 Search: query, isRegex?, ignoreCase?, projectId?, chatId?, branchId?, roles?, since?, until?; exact \
 text or regular expression\n\
+Attention: projectId?, chatId?; branches that don't go on without a person, and what for\n\
 Settings: connections with marks and ratings, tool servers, policies, limits; never a secret\n\
 Every read but Search takes asOf?: a position of the log, or a time, to read what there was then; \
 and every read takes waitFor?: a position to wait for.\n\
@@ -132,6 +134,7 @@ enum Resource {
     Runs,
     Search,
     Settings,
+    Attention,
 }
 
 /// A moment of the past: a position of the log, or a time.
@@ -330,6 +333,7 @@ fn used_by(resource: Resource) -> &'static [ProjectionName] {
         Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
         Resource::Settings => &[ProjectionName::Workspace],
+        Resource::Attention => &[ProjectionName::Projects, ProjectionName::Chats],
         Resource::Search => {
             &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Search]
         }
@@ -351,6 +355,7 @@ fn shape(resource: Resource) -> Shape {
         Resource::Runs => runs::SHAPE,
         Resource::Search => search::SHAPE,
         Resource::Settings => settings::SHAPE,
+        Resource::Attention => attention::SHAPE,
     }
 }
 
@@ -370,6 +375,7 @@ impl Reader {
             Resource::Runs => runs::page(self),
             Resource::Search => search::page(self),
             Resource::Settings => settings::page(self),
+            Resource::Attention => attention::page(self),
         }?;
         let next_cursor = page.next.map(|place| self.cursors.seal(self.query, place));
         let mut phrase = page.phrase;

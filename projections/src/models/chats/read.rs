@@ -181,8 +181,18 @@ impl Chats {
 
     /// Idle branches with a queue.
     pub(crate) fn waiting(&self) -> Result<Vec<(ChatId, BranchId)>, QueryError> {
+        self.marked(b'w')
+    }
+
+    /// Branches that wait for a person, by the creation of their chats.
+    pub(crate) fn held(&self) -> Result<Vec<(ChatId, BranchId)>, QueryError> {
+        self.marked(b'h')
+    }
+
+    /// The branches that have a key of this kind, without those that were deleted.
+    fn marked(&self, kind: u8) -> Result<Vec<(ChatId, BranchId)>, QueryError> {
         let mut waiting = Vec::new();
-        for key in self.0.keys(b"w") {
+        for key in self.0.keys(&[kind]) {
             let key = key?;
             let both = key.get(..=ID).and_then(last_id).zip(last_id(&key));
             let (chat, branch) =
