@@ -11,6 +11,7 @@ mod hostile;
 mod instructions;
 mod memory;
 mod menus;
+mod operations;
 mod pages;
 mod projects;
 mod queue;
