@@ -5,10 +5,16 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+
+import { everyTool } from "./every_tool.mjs";
 
 const [url, key, mode] = process.argv.slice(2);
 const client = await connect();
 await converse(client);
+const calls = JSON.parse(await readFile(new URL("calls.json", import.meta.url)));
+const names = (await client.listTools()).tools.map((tool) => tool.name);
+await everyTool(calls, names, call);
 await client.close();
 console.log(`typescript, ${mode}: ok`);
 

@@ -3,8 +3,10 @@
 MODE is `legacy` (a handshake and a session), a protocol version of the modern era, or `auto`.
 """
 
+import json
 import sys
 import uuid
+from pathlib import Path
 
 import anyio
 import httpx2
@@ -18,6 +20,7 @@ async def main(url: str, key: str, mode: str) -> None:
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
             await converse(client)
+            await every_tool(client)
             print(f"python, {mode}: {client.protocol_version} ok")
 
 
@@ -80,6 +83,38 @@ async def converse(client: Client) -> None:
 
     hits = await read(client, resource="Search", query="cormorants DRY", chatId=chat_id)
     assert [hit["messageId"] for hit in hits if hit["role"] == "User"] == [operation], hits
+
+
+async def every_tool(client: Client) -> None:
+    """The calls of calls.json, one after the other: every tool is called, and all go through."""
+    kept: dict[str, str] = {}
+    called = set()
+    for call in json.loads(Path(__file__).with_name("calls.json").read_text()):
+        arguments = filled(call["arguments"], kept)
+        result = await client.call_tool(call["tool"], arguments)
+        assert not result.is_error, (call, result)
+        structured = result.structured_content
+        assert "operation" not in arguments or structured["status"] == "Applied", (call, result)
+        for name, path in call.get("keep", {}).items():
+            value = structured
+            for step in path.split("."):
+                value = value[int(step)] if isinstance(value, list) else value[step]
+            kept[name] = value
+        called.add(call["tool"])
+    assert called == {tool.name for tool in (await client.list_tools()).tools}, called
+
+
+def filled(value, kept: dict[str, str]):
+    """Puts what was kept in place of `$name`."""
+    match value:
+        case str() if value.startswith("$"):
+            return kept[value[1:]]
+        case list():
+            return [filled(item, kept) for item in value]
+        case dict():
+            return {name: filled(item, kept) for name, item in value.items()}
+        case _:
+            return value
 
 
 async def applied(client: Client, tool: str, **arguments):

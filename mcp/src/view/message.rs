@@ -1,6 +1,6 @@
 //! A message, as callers see it.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use scripta_events::domain::{
     Intent, Message, MessageStatus, Part, Reference, Role, Sender, Usage,
 };
@@ -93,15 +93,18 @@ pub(crate) enum PartView {
         server: String,
         tool: String,
         /// The arguments; as text, if what the model sent is no JSON.
+        #[schemars(schema_with = "any_json")]
         arguments: Value,
     },
     ToolResult {
         call_id: String,
         is_error: bool,
         text: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "any_json")]
         structured: Option<Value>,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(schema_with = "any_json")]
         meta: Option<Value>,
     },
     Image {
@@ -113,8 +116,14 @@ pub(crate) enum PartView {
     /// Imported content of a kind that is not known here, as it was.
     Other {
         kind: String,
+        #[schemars(schema_with = "any_json")]
         content: Value,
     },
+}
+
+/// Whatever JSON can say, spelled out: some clients refuse a schema that says nothing.
+fn any_json(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["object", "array", "string", "number", "boolean", "null"] })
 }
 
 /// Something kept elsewhere.
