@@ -80,6 +80,33 @@ async fn chains_cross_nested_forks() {
 }
 
 #[tokio::test]
+async fn a_fork_adds_as_few_rows_to_a_long_history_as_to_a_short_one() {
+    let history = History::new();
+    let dir = tempfile::tempdir().unwrap();
+    let projections = history.open(dir.path());
+    let project = history.project("p");
+    let mut growth = vec![];
+    for length in [1, 600] {
+        let chat = history.chat(project, "c");
+        let said = (0..length).map(|_| history.say(chat, chat.first_branch(), Role::User, "s"));
+        let last = said.last().unwrap();
+        caught_up(&history, &projections).await;
+        let before = projections.dump();
+        let fork = history.fork(project, chat, chat.first_branch(), length, last);
+        caught_up(&history, &projections).await;
+        assert_eq!(projections.chain_length(fork).unwrap(), length);
+        let after = projections.dump();
+        let bytes = |rows: &[(Vec<u8>, Vec<u8>)]| -> usize {
+            rows.iter().map(|(key, row)| key.len() + row.len()).sum()
+        };
+        growth.push((after.len() - before.len(), bytes(&after) - bytes(&before)));
+    }
+    assert_eq!(growth[0].0, growth[1].0);
+    // Numbers take a few bytes more where they are larger.
+    assert!(growth[0].1.abs_diff(growth[1].1) <= 16, "{growth:?}");
+}
+
+#[tokio::test]
 async fn listings_have_their_orders() {
     let history = History::new();
     let dir = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ mod chats;
 mod contract;
 mod conversation;
 mod deletion;
+mod forks;
 mod hostile;
 mod instructions;
 mod memory;

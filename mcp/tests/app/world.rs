@@ -31,6 +31,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct World {
     pub server: AppServer,
     pub client: Client,
+    pub handle: Handle,
     pub log: Arc<dyn EventLog>,
     pub toolbox: Arc<AppToolbox>,
     models: Arc<dyn Models>,
@@ -65,12 +66,12 @@ async fn world_over(
     let toolbox = Arc::new(AppToolbox::new());
     let options = Options::default();
     let handle = Handle::start(log.clone(), models.clone(), toolbox.clone(), options).unwrap();
-    let server = AppServer::new(handle, projections, log.clone(), secrets.clone()).unwrap();
+    let server = AppServer::new(handle.clone(), projections, log.clone(), secrets.clone()).unwrap();
     toolbox.bind(&server);
     let client = connect(&server.with_caller(Caller::person()), Era::Modern).await;
     let tools = client.list_all_tools().await.unwrap();
     let tools = tools.into_iter().map(|tool| (tool.name.to_string(), tool)).collect();
-    World { server, client, log, toolbox, models, secrets, tools, _dir: dir }
+    World { server, client, handle, log, toolbox, models, secrets, tools, _dir: dir }
 }
 
 pub async fn connect(server: &AppServer, era: Era) -> Client {
