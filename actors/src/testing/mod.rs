@@ -18,7 +18,8 @@ use uuid::Uuid;
 use crate::{
     Aggregate, Branch, BranchCommand, BranchFacts, BranchKey, BranchState, Chat, ChatCommand,
     ChatFacts, ChatState, Decision, Effect, Endpoint, Ids, NewMessage, OpenBranch, Partial,
-    Project, ProjectState, Refusal, Run, RunCommand, RunFacts, RunKey, RunState, Write,
+    Project, ProjectCommand, ProjectFacts, ProjectState, Refusal, Run, RunCommand, RunFacts,
+    RunKey, RunState, Write,
 };
 
 /// A chat with its branches and runs, folded from what was decided.
@@ -32,6 +33,8 @@ pub(crate) struct Given {
     pub(crate) problem: Option<String>,
     /// The chat's project, where it matters.
     pub(crate) project: Option<ProjectState>,
+    /// The branch that is spoken to; the first one if none.
+    pub(crate) here: Option<BranchId>,
     count: u128,
 }
 
@@ -67,16 +70,43 @@ impl Given {
         self.chat_id().first_branch()
     }
 
-    pub(crate) fn branch(&self) -> &BranchState {
-        &self.branches[&self.first()]
+    fn here(&self) -> BranchId {
+        self.here.unwrap_or_else(|| self.first())
     }
 
-    /// What waits in the first branch.
+    pub(crate) fn branch(&self) -> &BranchState {
+        &self.branches[&self.here()]
+    }
+
+    /// A branch, its parent, and so on to the root.
+    fn chain(&self, branch: BranchId) -> Vec<Arc<BranchState>> {
+        let mut chain = vec![];
+        let mut next = self.branches.get(&branch);
+        while let Some(state) = next {
+            chain.push(Arc::new(state.clone()));
+            next = state.fork.and_then(|fork| self.branches.get(&fork.parent));
+        }
+        chain
+    }
+
+    /// The messages of a branch's history, from the root to its head.
+    pub(crate) fn history(&self, branch: BranchId) -> Vec<MessageId> {
+        let mut count = usize::MAX;
+        let mut history = vec![];
+        for link in self.chain(branch) {
+            let own = link.messages.iter().take(count).map(|message| message.id);
+            history.splice(0..0, own);
+            count = link.fork.map_or(0, |fork| usize::try_from(fork.own_messages).unwrap());
+        }
+        history
+    }
+
+    /// What waits in the branch.
     pub(crate) fn queue(&self) -> Vec<MessageId> {
         self.branch().queue.iter().map(|queued| queued.message.id).collect()
     }
 
-    /// The state of the run of the first branch's turn.
+    /// The state of the run of the branch's turn.
     pub(crate) fn run(&self) -> &RunState {
         &self.runs[&self.branch().turn.unwrap().run].0
     }
@@ -112,16 +142,12 @@ impl Given {
     }
 
     pub(crate) fn when_chat(&mut self, command: ChatCommand) -> Result<usize, Refusal> {
-        let mut chain = vec![];
-        if let ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } =
-            &command
-        {
-            let mut next = self.branches.get(branch);
-            while let Some(state) = next {
-                chain.push(Arc::new(state.clone()));
-                next = state.fork.and_then(|fork| self.branches.get(&fork.parent));
+        let chain = match &command {
+            ChatCommand::Fork { branch, .. } | ChatCommand::ForkImported { parent: branch, .. } => {
+                self.chain(*branch)
             }
-        }
+            _ => vec![],
+        };
         let endpoint = self.endpoint();
         let (now, ids) = (Timestamp(5), self.ids());
         let open = self.branches.values().map(|state| OpenBranch {
@@ -147,8 +173,8 @@ impl Given {
     }
 
     pub(crate) fn when_branch(&mut self, command: BranchCommand) -> Result<usize, Refusal> {
-        let first = self.first();
-        let key = BranchKey { chat: self.chat_id(), branch: first };
+        let here = self.here();
+        let key = BranchKey { chat: self.chat_id(), branch: here };
         let turn = self.branch().turn.or(self.branch().resumable);
         let run = turn.and_then(|turn| self.runs.get(&turn.run).cloned());
         let mut facts = BranchFacts {
@@ -160,12 +186,25 @@ impl Given {
             endpoint: self.endpoint(),
             run: run.map(|(state, revision)| (Arc::new(state), Revision(revision))),
             partial: self.partial.clone(),
-            chain: vec![Arc::new(self.branch().clone())],
             unattachable: None,
+            chain: self.chain(here),
         };
-        let state = self.branches.get(&first);
+        let state = self.branches.get(&here);
         let decision = Branch::decide(key, state, &command, &mut facts)?;
-        self.evolve_branch(first, &decision.events);
+        self.evolve_branch(here, &decision.events);
+        Ok(self.then(decision))
+    }
+
+    pub(crate) fn when_project(&mut self, command: ProjectCommand) -> Result<usize, Refusal> {
+        let state = self.project.clone().unwrap_or_else(project);
+        let under_way = self.runs.values().filter(|(run, _)| !run.is_over());
+        let running = under_way.map(|(run, _)| RunKey { chat: self.chat_id(), run: run.id });
+        let mut facts = ProjectFacts { running: running.collect() };
+        let decision = Project::decide(state.id, Some(&state), &command, &mut facts)?;
+        self.project = Some(state);
+        for event in &decision.events {
+            self.project = Project::evolve(self.project.take(), event, Timestamp(8));
+        }
         Ok(self.then(decision))
     }
 

@@ -1,19 +1,16 @@
-//! The branch, its queue and its runs against a small model, under any order of what can happen.
-
-use std::collections::VecDeque;
+//! What can happen to one branch that is there: what people ask of it, and what models and tools
+//! answer.
 
 use proptest::prelude::*;
-use scripta_events::domain::{MessageId, Role, ToolCall};
+use scripta_events::domain::{MessageId, ToolCall};
 use uuid::Uuid;
 
-use super::Given;
-use crate::{
-    BranchCommand, BranchStatus, Effect, Partial, PauseReason, RunCommand, RunKey, RunStatus,
-    SubmitMode, ToolOutcome,
-};
+use super::super::Given;
+use super::model::{Model, Waiting};
+use crate::{BranchCommand, Partial, Refusal, RunCommand, RunKey, SubmitMode, ToolOutcome};
 
 #[derive(Clone, Debug)]
-enum Happening {
+pub(super) enum Happening {
     Submit {
         mode: SubmitMode,
         head: Head,
@@ -53,13 +50,13 @@ enum Happening {
 
 /// Which head a message is meant for.
 #[derive(Clone, Copy, Debug)]
-enum Head {
+pub(super) enum Head {
     Any,
     Present,
     Another,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+pub(super) fn happening() -> impl Strategy<Value = Happening> {
     let mode = prop_oneof![
         5 => Just(SubmitMode::Enqueue),
         2 => Just(SubmitMode::Aside),
@@ -93,84 +90,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     prop_oneof![of_person, of_world]
 }
 
-/// What a branch has to look like, told in the simplest way.
-#[derive(Default)]
-struct Model {
-    queue: VecDeque<Waiting>,
-    /// Asides that nobody has read yet.
-    asides: Vec<MessageId>,
-    /// What people said, in the order of the history.
-    taken: Vec<MessageId>,
-    asides_taken: usize,
-    running: Option<MessageId>,
-    /// The turn that was stopped or failed, and that nothing came after.
-    broken: Option<MessageId>,
-    /// Whether that holds up the queue.
-    holds: bool,
-    needs_rebase: Option<MessageId>,
-    read: Option<MessageId>,
-    /// How many runs there were.
-    runs: usize,
-    /// Whether somebody is about to start what waits.
-    start_is_due: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    id: MessageId,
-    /// How long the history was, asides not counted, that it was meant for.
-    after: Option<usize>,
-}
-
-impl Model {
-    fn status(&self) -> &'static str {
-        let Some(next) = self.queue.front() else {
-            return if self.running.is_some() { "running" } else { "idle" };
-        };
-        match self.running {
-            Some(_) => "running",
-            None if self.holds || self.needs_rebase == Some(next.id) => "paused",
-            None => "idle",
-        }
-    }
-
-    /// How long the history is, asides not counted.
-    fn length(&self, given: &Given) -> usize {
-        given.branch().messages.len() - self.asides_taken
-    }
-
-    fn begin(&mut self, message: MessageId) {
-        self.running = Some(message);
-        self.taken.push(message);
-        (self.broken, self.holds) = (None, false);
-        self.runs += 1;
-    }
-
-    fn end(&mut self) {
-        self.broken = self.running.take();
-        self.holds = true;
-    }
-
-    /// The turn of the first in the queue has come.
-    fn start(&mut self, length: usize) {
-        let Some(next) = self.queue.front().copied() else { return };
-        if next.after.is_some_and(|after| after != length) {
-            self.needs_rebase = Some(next.id);
-            self.holds = false;
-        } else {
-            self.queue.pop_front();
-            self.begin(next.id);
-        }
-    }
-
-    /// Unread asides come next in the history.
-    fn flush(&mut self) {
-        self.asides_taken += self.asides.len();
-        self.taken.append(&mut self.asides);
-    }
-}
-
-fn apply(given: &mut Given, model: &mut Model, happening: Happening) {
+pub(super) fn apply(given: &mut Given, model: &mut Model, happening: Happening) {
     match happening {
         Happening::Submit { mode, head } => submit(given, model, mode, head),
         Happening::Update { .. } | Happening::Remove { .. } | Happening::Clear => {
@@ -190,10 +110,11 @@ fn apply(given: &mut Given, model: &mut Model, happening: Happening) {
             model.flush();
         }
         Happening::MarkRead { place } => {
-            let own = given.branch().messages.get(place).map(|message| message.id);
+            // Of what it shares, too.
+            let wanted = given.history(given.branch().id).get(place).copied();
             let head = given.branch().head();
-            given.when_branch(BranchCommand::MarkRead { message: own }).unwrap();
-            model.read = own.or(head).or(model.read);
+            given.when_branch(BranchCommand::MarkRead { message: wanted }).unwrap();
+            model.read = wanted.or(head).or(model.read);
             flush_if_idle(model);
         }
         Happening::AppendAsides => {
@@ -204,6 +125,36 @@ fn apply(given: &mut Given, model: &mut Model, happening: Happening) {
         }
         happening => answer_run(given, model, happening),
     }
+}
+
+/// The branch was deleted, or what it belongs to: it takes nothing more from people. A turn that
+/// no sweep has come to yet goes on, and what it ends with leads to nothing.
+pub(super) fn refuse(given: &mut Given, model: &mut Model, happening: Happening) {
+    let gone = Refusal::Gone { what: "branch", id: given.branch().id.0 };
+    let message = MessageId(Uuid::from_u128(8));
+    let command = match happening {
+        Happening::Submit { mode, .. } => {
+            let message = given.message("text");
+            BranchCommand::Submit { message, mode, only_if_head: None }
+        }
+        Happening::Update { .. } => {
+            BranchCommand::UpdateQueued { message, text: "text".to_owned() }
+        }
+        Happening::Remove { .. } => BranchCommand::RemoveQueued { message },
+        Happening::Clear => BranchCommand::ClearQueue,
+        Happening::Stop { .. } => BranchCommand::Stop,
+        Happening::Skip => BranchCommand::SkipFailed,
+        Happening::Resume => BranchCommand::Resume,
+        Happening::Rebase => BranchCommand::Rebase,
+        Happening::MarkRead { .. } => BranchCommand::MarkRead { message: None },
+        Happening::AppendAsides => BranchCommand::AppendAsides,
+        Happening::StartNext => {
+            assert_eq!(given.when_branch(BranchCommand::StartNext), Ok(0));
+            return;
+        }
+        answer => return answer_run(given, model, answer),
+    };
+    assert_eq!(given.when_branch(command), Err(gone));
 }
 
 fn flush_if_idle(model: &mut Model) {
@@ -361,95 +312,5 @@ fn answer(given: &mut Given, model: &mut Model, step: u32, calls: u32) {
     given.tell(RunCommand::Answered { step, text, reasoning, calls, usage: None });
     if ends {
         model.running = None;
-    }
-}
-
-fn check(given: &Given, model: &Model) {
-    let branch = given.branch();
-    let status = match branch.status() {
-        BranchStatus::Idle => "idle",
-        BranchStatus::Running => "running",
-        BranchStatus::Paused { .. } => "paused",
-    };
-    assert_eq!(status, model.status());
-    assert_eq!(branch.turn.map(|turn| turn.message), model.running);
-    assert_eq!(branch.read, model.read);
-    // No message is lost, doubled or out of its order.
-    assert_eq!(given.queue(), model.queue.iter().map(|it| it.id).collect::<Vec<_>>());
-    assert_eq!(branch.asides.iter().map(|it| it.id).collect::<Vec<_>>(), model.asides);
-    let users = branch.messages.iter().filter(|message| message.role == Role::User);
-    assert_eq!(users.map(|message| message.id).collect::<Vec<_>>(), model.taken);
-    // At most one run is under way, and it is the turn's.
-    let under_way = given.runs.values().filter(|(run, _)| run.status == RunStatus::Running);
-    let under_way: Vec<_> = under_way.map(|(run, _)| run.id).collect();
-    assert_eq!(under_way, branch.turn.iter().map(|turn| turn.run).collect::<Vec<_>>());
-    assert_eq!(given.runs.len(), model.runs);
-    // What a person or a model says stands nowhere between a call and its result.
-    let mut open = 0;
-    for message in &branch.messages {
-        assert!(open == 0 || message.role == Role::Tool, "{:?}", branch.messages);
-        open = message.open_calls;
-    }
-    // Outside a turn every call has its result, and what may start is about to be started.
-    if branch.turn.is_none() {
-        assert!(branch.is_whole());
-        let nothing_due = status != "idle" || branch.queue.is_empty();
-        assert!(model.start_is_due || (nothing_due && branch.asides.is_empty()));
-    }
-}
-
-/// From here to an idle branch, first at the price of what waits, then at no price.
-fn check_ways_out(given: &Given) {
-    let mut short = given.clone();
-    short.when_branch(BranchCommand::Stop).unwrap();
-    short.when_branch(BranchCommand::ClearQueue).unwrap();
-    assert_eq!(short.branch().status(), BranchStatus::Idle);
-    let mut long = given.clone();
-    let most = 3 * (long.branch().queue.len() + 1);
-    for _ in 0..most {
-        let next = match long.branch().status() {
-            BranchStatus::Running => BranchCommand::Stop,
-            BranchStatus::Paused { reason: PauseReason::NeedsRebase } => BranchCommand::Rebase,
-            BranchStatus::Paused { .. } => BranchCommand::SkipFailed,
-            BranchStatus::Idle => BranchCommand::StartNext,
-        };
-        long.when_branch(next).unwrap();
-    }
-    assert_eq!((long.branch().status(), long.queue()), (BranchStatus::Idle, vec![]));
-}
-
-/// Whoever carries runs out is told of each that begins, goes on or is over.
-fn check_effects(before: &Given, given: &Given) {
-    let new = &given.effects[before.effects.len()..];
-    let key = |run| RunKey { chat: given.chat_id(), run };
-    let (old, now) = (before.branch().turn, given.branch().turn);
-    if old != now {
-        if let Some(turn) = now {
-            assert!(new.contains(&Effect::Drive(key(turn.run))), "{new:?}");
-        }
-        let stopped = old.filter(|turn| given.runs[&turn.run].0.status == RunStatus::Stopped);
-        if let Some(turn) = stopped {
-            assert!(new.contains(&Effect::Cancel(key(turn.run))), "{new:?}");
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_branch_behaves_as_its_model(
-        happenings in proptest::collection::vec(happening(), 1..80),
-    ) {
-        let (mut given, mut model) = (Given::chat(), Model::default());
-        for happening in happenings {
-            let before = given.clone();
-            apply(&mut given, &mut model, happening);
-            let new = &given.effects[before.effects.len()..];
-            model.start_is_due |= new.iter().any(|effect| matches!(effect, Effect::StartNext(_)));
-            check(&given, &model);
-            check_effects(&before, &given);
-        }
-        check_ways_out(&given);
     }
 }
