@@ -13,6 +13,7 @@ mod instructions;
 mod memory;
 mod menus;
 mod operations;
+mod mirror;
 mod pages;
 mod projects;
 mod queue;
