@@ -88,8 +88,9 @@ async fn a_fork_adds_as_few_rows_to_a_long_history_as_to_a_short_one() {
     let mut growth = vec![];
     for length in [1, 600] {
         let chat = history.chat(project, "c");
-        let said = (0..length).map(|_| history.say(chat, chat.first_branch(), Role::User, "s"));
-        let last = said.last().unwrap();
+        let say = |_| history.say(chat, chat.first_branch(), Role::User, "s");
+        let said: Vec<_> = (0..length).map(say).collect();
+        let last = said[said.len() - 1];
         caught_up(&history, &projections).await;
         let before = projections.dump();
         let fork = history.fork(project, chat, chat.first_branch(), length, last);

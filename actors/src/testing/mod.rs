@@ -199,7 +199,7 @@ impl Given {
         let state = self.project.clone().unwrap_or_else(project);
         let under_way = self.runs.values().filter(|(run, _)| !run.is_over());
         let running = under_way.map(|(run, _)| RunKey { chat: self.chat_id(), run: run.id });
-        let mut facts = ProjectFacts { running: running.collect() };
+        let mut facts = ProjectFacts { running: running.collect(), ..ProjectFacts::new() };
         let decision = Project::decide(state.id, Some(&state), &command, &mut facts)?;
         self.project = Some(state);
         for event in &decision.events {
