@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scripta_events::Position;
 use scripta_events::domain::{ChatId, MessageId, RunId};
 use scripta_events::log::EventLog;
 use thiserror::Error;
@@ -12,6 +13,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::arbiters::Arbiters;
 use crate::engine::{Engine, Makings};
+use crate::replica::Replica;
 use crate::{
     Aggregate, Branch, BranchCommand, BranchKey, BranchStatus, CommandMeta, Done, ExecuteError,
     LoadError, Models, PauseReason, ProjectLists, Refusal, Run, RunCommand, RunKey, RunStatus,
@@ -172,6 +174,21 @@ impl Handle {
     pub async fn state<A: Aggregate>(&self, id: A::Id) -> Result<Option<Arc<A::State>>, LoadError> {
         let _permit = self.permit()?;
         self.inner.engine.state::<A>(id).await
+    }
+
+    /// The state as it was at a position of the log; `None` if there was no such instance.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub async fn state_as_of<A: Aggregate>(
+        &self,
+        id: A::Id,
+        position: Position,
+    ) -> Result<Option<Arc<A::State>>, LoadError> {
+        let _permit = self.permit()?;
+        let replica = Replica::<A>::as_of_position(id, position, &*self.inner.engine.log).await?;
+        Ok(replica.state().cloned())
     }
 
     /// Watches the turn of a submitted message until it has ended, can't go on without a person,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use scripta_events::codec::decode;
 use scripta_events::log::EventLog;
-use scripta_events::{Revision, Timestamp};
+use scripta_events::{Position, Revision, Timestamp};
 
 use crate::{Aggregate, LoadError};
 
@@ -31,6 +31,24 @@ impl<A: Aggregate> Replica<A> {
     ) -> Result<Replica<A>, LoadError> {
         let mut replica = Replica::new(id);
         replica.read_up_to(revision, log).await?;
+        Ok(replica)
+    }
+
+    /// Of the stream as it was at this position of the log.
+    pub(crate) async fn as_of_position(
+        id: A::Id,
+        position: Position,
+        log: &dyn EventLog,
+    ) -> Result<Replica<A>, LoadError> {
+        let mut replica = Replica::new(id);
+        let mut events = log.read_stream(A::stream(id), Revision::NONE);
+        while let Some(recorded) = events.next().await {
+            let recorded = recorded?;
+            if recorded.position > position {
+                break;
+            }
+            replica.apply(&decode::<A::Event>(&recorded)?, recorded.time);
+        }
         Ok(replica)
     }
 

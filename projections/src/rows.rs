@@ -2,8 +2,8 @@
 
 use scripta_events::domain::{
     BranchId, ChatId, ConnectionId, ForkPoint, ImportSource, MemoryId, Message, MessageId,
-    ProjectId, ResourceId, ResourceKind, ReviewComment, ReviewId, RunId, Sender, TurnOutcome,
-    Usage,
+    ProjectId, ResourceId, ResourceKind, ReviewComment, ReviewId, RunId, SecurityDocument, Sender,
+    TurnOutcome, Usage,
 };
 use scripta_events::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub struct ProjectRow {
     pub default_connection: Option<ConnectionId>,
     /// The document's revision, which callers name: 1 when made.
     pub revision: u64,
+    /// Who may do what in it, with a revision of its own.
+    pub security: SecurityDocument,
     /// When it was made.
     pub created_at: Timestamp,
     /// How many chats it has.
@@ -138,6 +140,8 @@ pub struct ChatRow {
     pub pinned: bool,
     /// Where it was imported from.
     pub source: Option<ImportSource>,
+    /// What it says of tools and servers beside its project.
+    pub security: SecurityDocument,
     /// The document's revision, which callers name: 1 when made, one more with each change of its
     /// title, pin and endpoint.
     pub revision: u64,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use scripta_events::domain::{
     BranchId, CHAT, ChatEvent, ChatId, ConnectionId, ImportSource, Message, MessageId, ProjectId,
+    WorkspaceDocuments,
 };
 use scripta_events::{Category, Revision, StreamId, Timestamp};
 
@@ -25,9 +26,10 @@ pub use state::{BranchInfo, ChatState};
 
 use crate::attachments;
 use crate::engine::Engine;
+use crate::security::{self, Scope};
 use crate::{
     Aggregate, BranchKey, BranchState, Chat, Decision, Endpoint, Ids, LoadError, NewMessage,
-    ProjectState, Refusal, RunState,
+    ProjectState, Refusal, RunState, SecurityCommand,
 };
 
 /// What a chat can be asked to do.
@@ -88,6 +90,8 @@ pub enum ChatCommand {
         /// The chat's revision as the caller knows it.
         expected_revision: u64,
     },
+    /// Change its security document.
+    Security(SecurityCommand),
     /// Delete it because its project was deleted.
     Sweep,
     /// Open a branch from a message, with a message that starts its first turn.
@@ -145,6 +149,8 @@ pub struct ChatFacts {
     pub endpoint: Option<Endpoint>,
     /// Why what is attached to a submitted message can't be; `None` where it can.
     pub unattachable: Option<Refusal>,
+    /// For a change of its security: the workspace, which has the tool servers.
+    pub workspace: Arc<WorkspaceDocuments>,
 }
 
 /// A branch as it is now, with its turn's run.
@@ -183,6 +189,7 @@ impl Aggregate for Chat {
             | ChatCommand::SetEndpoint { expected_revision, .. }
             | ChatCommand::Delete { expected_revision }
             | ChatCommand::DeleteBranch { expected_revision, .. } => Some(*expected_revision),
+            ChatCommand::Security(command) => command.expected(),
             _ => None,
         }
     }
@@ -205,6 +212,7 @@ impl Aggregate for Chat {
             chain: vec![],
             endpoint: None,
             unattachable: None,
+            workspace: Arc::default(),
         };
         let project = match command {
             ChatCommand::Create { project, .. } | ChatCommand::Import { project, .. } => {
@@ -228,6 +236,7 @@ impl Aggregate for Chat {
             | ChatCommand::Rename { .. }
             | ChatCommand::Pin { .. }
             | ChatCommand::RenameBranch { .. } => {}
+            ChatCommand::Security(_) => facts.workspace = engine.workspace().await?,
             ChatCommand::Delete { .. } | ChatCommand::Sweep => {
                 for (branch, _) in state.iter().flat_map(|state| state.living()) {
                     facts.open.extend(engine.fold_branch(BranchKey { chat: id, branch }).await?);
@@ -275,6 +284,14 @@ impl Aggregate for Chat {
             }
             ChatCommand::RenameBranch { branch, title } => {
                 rename_branch::decide(existing()?, *branch, title)
+            }
+            ChatCommand::Security(command) => {
+                let document = &existing()?.security;
+                let workspace = &facts.workspace;
+                let scope = Scope { document, workspace, binds: false };
+                let decided = security::decide(&scope, command, &mut facts.ids)?;
+                let events = decided.map(security::SecurityEvent::into_event);
+                Ok(Decision::events(events.into_iter().collect()))
             }
             ChatCommand::Delete { .. } => delete::decide(existing()?, facts),
             ChatCommand::DeleteBranch { branch, keep_forks, .. } => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use scripta_events::Timestamp;
 use scripta_events::domain::{
-    BranchId, ChatEvent, ChatId, ConnectionId, ImportSource, MessageId, ProjectId,
+    BranchId, ChatEvent, ChatId, ConnectionId, ImportSource, MessageId, ProjectId, SecurityDocument,
 };
 
 use crate::Refusal;
@@ -24,8 +24,10 @@ pub struct ChatState {
     pub model: Option<String>,
     /// Whether it stands before the others.
     pub pinned: bool,
-    /// The document's revision: 1 when made, one more with each change of its title, pin and
-    /// endpoint. Messages, forks and the titles of branches don't move it.
+    /// What it says of tools and servers beside its project.
+    pub security: SecurityDocument,
+    /// The document's revision: 1 when made, one more with each change of its title, pin,
+    /// endpoint and security. Messages, forks and the titles of branches don't move it.
     pub revision: u64,
     /// When it was made.
     pub created_at: Timestamp,
@@ -104,6 +106,7 @@ pub(super) fn evolve(
                 connection: made.connection.clone(),
                 model: made.model.clone(),
                 pinned: false,
+                security: SecurityDocument::default(),
                 revision: 1,
                 created_at: at,
                 branches: BTreeMap::from([(made.chat.first_branch(), BranchInfo::default())]),
@@ -113,7 +116,16 @@ pub(super) fn evolve(
         }
         (state, _) => state?,
     };
+    if let Some(fact) = event.security() {
+        state.security.apply(fact);
+        state.revision += 1;
+    }
     match event {
+        // Folded above.
+        ChatEvent::SecuritySet(_)
+        | ChatEvent::ToolPolicySet(_)
+        | ChatEvent::DirectoryGrantAdded(_)
+        | ChatEvent::DirectoryGrantRemoved(_) => {}
         ChatEvent::ChatCreated(_) => {}
         ChatEvent::ChatRenamed(renamed) => {
             state.title = renamed.title.clone();

@@ -27,8 +27,8 @@ pub(super) fn decide(
     }
     if !place.readable {
         let reason = format!(
-            "project '{}' may not read '{}', which is outside of its directories; add the \
-             directory to the project first",
+            "project '{}' may not read '{}', which is outside of its directories and grants; add the \
+             directory to the project, or grant it, first",
             state.name, place.path
         );
         return Err(Refusal::Refused { reason });

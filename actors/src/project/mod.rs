@@ -14,7 +14,7 @@ mod update;
 use std::sync::Arc;
 
 use scripta_events::domain::{
-    ConnectionId, PROJECT, ProjectEvent, ProjectId, ResourceId, ResourceKind,
+    ConnectionId, PROJECT, ProjectEvent, ProjectId, ResourceId, ResourceKind, WorkspaceDocuments,
 };
 use scripta_events::{Category, StreamId, Timestamp};
 
@@ -26,7 +26,8 @@ pub use state::{Instructions, ProjectState, ResourceState};
 
 use self::place::look;
 use crate::engine::Engine;
-use crate::{Aggregate, Decision, Ids, LoadError, Project, Refusal, RunKey};
+use crate::security::{self, Scope};
+use crate::{Aggregate, Decision, Ids, LoadError, Project, Refusal, RunKey, SecurityCommand};
 
 /// What a project can be asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum ProjectCommand {
         /// The resource's revision as the caller knows it.
         expected_revision: u64,
     },
+    /// Change its security document.
+    Security(SecurityCommand),
     /// Delete it with its chats and all that belongs to it.
     Delete {
         /// Whether running turns are stopped; without it they are in the way.
@@ -93,6 +96,8 @@ pub struct ProjectFacts {
     pub ids: Ids,
     /// For a deletion: the runs that are under way in it.
     pub running: Vec<RunKey>,
+    /// For a change of its security: the workspace, which has the tool servers.
+    pub workspace: Arc<WorkspaceDocuments>,
     /// For a new default connection: why it can't be used.
     pub problem: Option<String>,
     /// For a new resource: where its path leads, or what is wrong with it.
@@ -102,7 +107,13 @@ pub struct ProjectFacts {
 impl ProjectFacts {
     /// Nothing but new ids.
     pub fn new() -> ProjectFacts {
-        ProjectFacts { ids: Ids::random(), running: vec![], problem: None, place: None }
+        ProjectFacts {
+            ids: Ids::random(),
+            running: vec![],
+            workspace: Arc::default(),
+            problem: None,
+            place: None,
+        }
     }
 }
 
@@ -137,6 +148,7 @@ impl Aggregate for Project {
             | ProjectCommand::RetireResource { expected_revision, .. }
             | ProjectCommand::ReplaceInstructions { expected_revision, .. }
             | ProjectCommand::Delete { expected_revision, .. } => Some(*expected_revision),
+            ProjectCommand::Security(command) => command.expected(),
         }
     }
 
@@ -153,6 +165,7 @@ impl Aggregate for Project {
                 state.resources.get(resource).map(|resource| resource.revision)
             }
             ProjectCommand::ReplaceInstructions { .. } => Some(state.instructions.revision),
+            ProjectCommand::Security(_) => Some(state.security.revision),
         }
     }
 
@@ -171,10 +184,14 @@ impl Aggregate for Project {
                 let wanted = changes.default_connection.as_ref().and_then(Option::as_ref);
                 facts.problem = wanted.and_then(|it| engine.endpoint_of(Some(it), None).problem);
             }
+            ProjectCommand::Security(_) => facts.workspace = engine.workspace().await?,
             ProjectCommand::CreateResource { path, .. } => {
-                let directories = state.map(|state| state.directories.clone());
-                let (path, directories) = (path.clone(), directories.unwrap_or_default());
-                let looked = engine.runtime.spawn_blocking(move || look(&path, &directories));
+                let mut readable = state.map(|state| state.readable()).unwrap_or_default();
+                if !readable.is_empty() {
+                    readable.extend(engine.workspace().await?.security.security.readable());
+                }
+                let path = path.clone();
+                let looked = engine.runtime.spawn_blocking(move || look(&path, &readable));
                 let broken = |_| Err("could not be looked at; try again".to_owned());
                 facts.place = Some(looked.await.unwrap_or_else(broken));
             }
@@ -207,6 +224,14 @@ impl Aggregate for Project {
             }
             ProjectCommand::Delete { stop_runs, .. } => {
                 delete::decide(existing()?, *stop_runs, facts)
+            }
+            ProjectCommand::Security(command) => {
+                let document = &existing()?.security;
+                let workspace = &facts.workspace;
+                let scope = Scope { document, workspace, binds: true };
+                let decided = security::decide(&scope, command, &mut facts.ids)?;
+                let events = decided.map(security::SecurityEvent::into_event);
+                Ok(Decision::events(events.into_iter().collect()))
             }
             ProjectCommand::ReplaceInstructions { text, .. } => {
                 replace_instructions::decide(existing()?, text)

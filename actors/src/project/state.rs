@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scripta_events::Timestamp;
 use scripta_events::domain::{
     ConnectionId, ProjectEvent, ProjectId, ProjectUpdated, ResourceCreated, ResourceId,
-    ResourceKind,
+    ResourceKind, SecurityDocument,
 };
 
 /// A project.
@@ -26,6 +26,8 @@ pub struct ProjectState {
     pub created_at: Timestamp,
     /// What every model is told in it.
     pub instructions: Instructions,
+    /// Who may do what in it: a document with a revision of its own.
+    pub security: SecurityDocument,
     /// The files and directories that it refers to by id, which is the order they were made in.
     pub resources: BTreeMap<ResourceId, ResourceState>,
     /// Whether it was deleted, and everything in it with it.
@@ -60,6 +62,15 @@ pub struct ResourceState {
     pub retired_at: Option<Timestamp>,
 }
 
+impl ProjectState {
+    /// The directories that may be read in it, by its own word; none for one without any, where
+    /// everything may.
+    pub(super) fn readable(&self) -> Vec<String> {
+        let granted = self.security.security.readable();
+        self.directories.iter().cloned().chain(granted).collect()
+    }
+}
+
 impl ResourceState {
     /// Whether it is attached no more.
     pub fn is_retired(&self) -> bool {
@@ -82,13 +93,22 @@ pub(super) fn evolve(
                 revision: 1,
                 created_at: at,
                 instructions: Instructions::default(),
+                security: SecurityDocument::default(),
                 resources: BTreeMap::new(),
                 deleted: false,
             });
         }
         (state, _) => state?,
     };
+    if let Some(fact) = event.security() {
+        state.security.apply(fact);
+    }
     match event {
+        // Folded above.
+        ProjectEvent::SecuritySet(_)
+        | ProjectEvent::ToolPolicySet(_)
+        | ProjectEvent::DirectoryGrantAdded(_)
+        | ProjectEvent::DirectoryGrantRemoved(_) => {}
         ProjectEvent::ProjectCreated(_) => {}
         ProjectEvent::ProjectUpdated(updated) => update(&mut state, updated),
         ProjectEvent::ProjectDeleted(_) => state.deleted = true,

@@ -88,7 +88,7 @@ fn check_rule(rule: &PolicyRule) -> Result<(), Refusal> {
     names::check("policy.rules", &rule.argument, MAX_NAME_CHARS)?;
     match &rule.matches {
         RuleMatch::OneOf(values) if values.is_empty() || values.len() > MAX_RULE_VALUES => {
-            invalid(format!("has an oneOf that needs 1 to {MAX_RULE_VALUES} values"))
+            invalid(format!("has an `equals` that needs 1 to {MAX_RULE_VALUES} values"))
         }
         RuleMatch::Under(path) if !Path::new(path).is_absolute() => {
             invalid(format!("has the relative path '{path}'; give absolute paths"))

@@ -164,7 +164,16 @@ impl Given {
         };
         let open = open.filter(wanted).collect();
         let project = Some(Arc::new(self.project.clone().unwrap_or_else(project)));
-        let mut facts = ChatFacts { now, ids, project, open, chain, endpoint, unattachable: None };
+        let mut facts = ChatFacts {
+            now,
+            ids,
+            project,
+            open,
+            chain,
+            endpoint,
+            unattachable: None,
+            workspace: Arc::default(),
+        };
         let decision = Chat::decide(self.chat_id(), self.chat.as_ref(), &command, &mut facts)?;
         for event in &decision.events {
             self.chat = Chat::evolve(self.chat.take(), event, now);

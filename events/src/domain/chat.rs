@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BranchId, ChatId, ConnectionId, MessageId, ProjectId};
+use super::{
+    BranchId, ChatId, ConnectionId, DirectoryGrantAdded, DirectoryGrantRemoved, MessageId,
+    ProjectId, SecurityFact, SecuritySet, ToolPolicySet,
+};
 use crate::codec::Payload;
 
 /// A chat was made.
@@ -133,5 +136,26 @@ crate::events! {
         0x0307 => BranchDeleted,
         /// It was deleted.
         0x0308 => ChatDeleted,
+        /// Its security document was replaced.
+        0x0311 => SecuritySet,
+        /// The policy of a tool was set in it.
+        0x0312 => ToolPolicySet,
+        /// A directory was granted in it.
+        0x0313 => DirectoryGrantAdded,
+        /// A grant was taken back from it.
+        0x0314 => DirectoryGrantRemoved,
+    }
+}
+
+impl ChatEvent {
+    /// What it says of the security document, if it is about that.
+    pub fn security(&self) -> Option<SecurityFact<'_>> {
+        match self {
+            ChatEvent::SecuritySet(set) => Some(SecurityFact::Set(set)),
+            ChatEvent::ToolPolicySet(set) => Some(SecurityFact::Policy(set)),
+            ChatEvent::DirectoryGrantAdded(added) => Some(SecurityFact::GrantAdded(added)),
+            ChatEvent::DirectoryGrantRemoved(removed) => Some(SecurityFact::GrantRemoved(removed)),
+            _ => None,
+        }
     }
 }

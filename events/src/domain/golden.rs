@@ -66,7 +66,7 @@ fn reference() -> Reference {
 
 fn projects() -> Vec<ProjectEvent> {
     let directories = vec!["/home/a".to_owned()];
-    vec![
+    let mut events: Vec<ProjectEvent> = vec![
         ProjectCreated { project: ProjectId(id(1)), name: "P".to_owned(), directories }.into(),
         InstructionsReplaced { text: "I".to_owned() }.into(),
         ProjectUpdated {
@@ -85,7 +85,9 @@ fn projects() -> Vec<ProjectEvent> {
         resource(12, ResourceKind::Directory).into(),
         ResourceRetired { resource: ResourceId(id(11)) }.into(),
         ProjectDeleted {}.into(),
-    ]
+    ];
+    events.extend(of_security());
+    events
 }
 
 fn resource(n: u128, kind: ResourceKind) -> ResourceCreated {
@@ -109,7 +111,7 @@ fn reviews() -> Vec<ReviewEvent> {
 }
 
 fn chats() -> Vec<ChatEvent> {
-    vec![
+    let mut events: Vec<ChatEvent> = vec![
         ChatCreated {
             chat: ChatId(id(2)),
             project: ProjectId(id(1)),
@@ -132,7 +134,9 @@ fn chats() -> Vec<ChatEvent> {
         BranchRenamed { branch: BranchId(id(3)), title: "G".to_owned() }.into(),
         BranchDeleted { branch: BranchId(id(3)) }.into(),
         ChatDeleted {}.into(),
-    ]
+    ];
+    events.extend(of_security());
+    events
 }
 
 fn branches() -> Vec<BranchEvent> {

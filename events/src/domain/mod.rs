@@ -63,8 +63,8 @@ pub use run::{
 };
 pub use security::{
     Capability, DirectoryGrant, DirectoryGrantAdded, DirectoryGrantRemoved, PolicyDecision,
-    PolicyRule, RuleMatch, Security, SecurityDocument, SecuritySet, ServerBinding, ToolPolicy,
-    ToolPolicySet, Transport,
+    PolicyRule, RuleMatch, Security, SecurityDocument, SecurityFact, SecuritySet, ServerBinding,
+    ToolPolicy, ToolPolicySet, Transport,
 };
 pub use workspace::{
     Connection, ConnectionDeleted, ConnectionSet, CredentialCleared, CredentialOwner,

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConnectionId, ProjectId, ResourceId};
+use super::{
+    ConnectionId, DirectoryGrantAdded, DirectoryGrantRemoved, ProjectId, ResourceId, SecurityFact,
+    SecuritySet, ToolPolicySet,
+};
 use crate::codec::Payload;
 
 /// A project was made.
@@ -101,5 +104,28 @@ crate::events! {
         0x0205 => ResourceRetired,
         /// It was deleted.
         0x020f => ProjectDeleted,
+        /// Its security document was replaced.
+        0x0211 => SecuritySet,
+        /// The policy of a tool was set in it.
+        0x0212 => ToolPolicySet,
+        /// A directory was granted in it.
+        0x0213 => DirectoryGrantAdded,
+        /// A grant was taken back from it.
+        0x0214 => DirectoryGrantRemoved,
+    }
+}
+
+impl ProjectEvent {
+    /// What it says of the security document, if it is about that.
+    pub fn security(&self) -> Option<SecurityFact<'_>> {
+        match self {
+            ProjectEvent::SecuritySet(set) => Some(SecurityFact::Set(set)),
+            ProjectEvent::ToolPolicySet(set) => Some(SecurityFact::Policy(set)),
+            ProjectEvent::DirectoryGrantAdded(added) => Some(SecurityFact::GrantAdded(added)),
+            ProjectEvent::DirectoryGrantRemoved(removed) => {
+                Some(SecurityFact::GrantRemoved(removed))
+            }
+            _ => None,
+        }
     }
 }

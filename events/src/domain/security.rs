@@ -165,7 +165,30 @@ pub struct SecurityDocument {
     pub security: Security,
 }
 
+/// One of the facts that change a security document, of whichever scope.
+#[derive(Clone, Copy, Debug)]
+pub enum SecurityFact<'a> {
+    /// It was replaced.
+    Set(&'a SecuritySet),
+    /// A policy was set.
+    Policy(&'a ToolPolicySet),
+    /// A directory was granted.
+    GrantAdded(&'a DirectoryGrantAdded),
+    /// A grant was taken back.
+    GrantRemoved(&'a DirectoryGrantRemoved),
+}
+
 impl SecurityDocument {
+    /// Folds one fact in.
+    pub fn apply(&mut self, fact: SecurityFact<'_>) {
+        match fact {
+            SecurityFact::Set(set) => self.set(set),
+            SecurityFact::Policy(set) => self.set_policy(set),
+            SecurityFact::GrantAdded(added) => self.add_grant(added),
+            SecurityFact::GrantRemoved(removed) => self.remove_grant(removed),
+        }
+    }
+
     /// It was replaced.
     pub fn set(&mut self, set: &SecuritySet) {
         self.security = set.security.clone();
@@ -210,6 +233,12 @@ impl Security {
     /// The policy of a tool, if there is one.
     pub fn policy(&self, server: ToolServerId, tool: &str) -> Option<&ToolPolicy> {
         self.policies.iter().find(|policy| policy.server == server && policy.tool == tool)
+    }
+
+    /// The directories that it lets be read.
+    pub fn readable(&self) -> impl Iterator<Item = String> {
+        let grants = self.grants.iter().filter(|it| it.capabilities.contains(&Capability::Read));
+        grants.map(|grant| grant.path.clone())
     }
 
     /// What is said about a server, if anything is.

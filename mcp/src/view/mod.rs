@@ -32,7 +32,9 @@ pub(crate) use project::ProjectView;
 pub(crate) use resource::{ResourceKindView, ResourceView};
 pub(crate) use review::{CommentView, ReviewView};
 pub(crate) use run::{RunProgress, RunStatusView, RunView, TurnView};
-pub(crate) use security::{SecurityArgument, SecurityView, TransportView};
+pub(crate) use security::{
+    CapabilityView, PolicyArgument, SecurityArgument, SecurityView, TransportView,
+};
 pub(crate) use settings::{
     ConnectionArgument, ConnectionView, GlobalSettingsArgument, GlobalSettingsView, SettingsView,
     ToolServerView, secret_names,

@@ -269,7 +269,7 @@ impl TryFrom<RuleView> for PolicyRule {
             _ => {
                 let argument = rule.argument;
                 return Err(format!(
-                    "The rule about `{argument}` needs either `oneOf` or `under`, and not both"
+                    "The rule about `{argument}` needs either `equals` or `under`, and not both"
                 ));
             }
         };

@@ -92,6 +92,18 @@ impl Row {
     }
 }
 
+/// A value that the argument of this name may have.
+fn sample(name: &str) -> Value {
+    match name {
+        "connection" => connection("sample"),
+        "settings" => json!({}),
+        "pinned" | "stopRuns" => json!(true),
+        "scope" => json!("Workspace"),
+        name if name.ends_with("Id") => json!(NOBODY),
+        _ => json!("x"),
+    }
+}
+
 fn nothing(_: &Scene) -> Value {
     json!({})
 }
@@ -102,6 +114,26 @@ fn title(_: &Scene) -> Value {
 
 fn other_title(_: &Scene) -> Value {
     json!({ "title": "Other" })
+}
+
+fn security(_: &Scene) -> Value {
+    json!({ "security": { "grants": [{ "path": "/srv", "capabilities": ["Read"] }] } })
+}
+
+fn other_security(_: &Scene) -> Value {
+    json!({ "security": { "servers": [{ "server": "app", "enabled": true }] } })
+}
+
+fn server(name: &str) -> Value {
+    json!({
+        "name": name, "transport": "StreamableHttp", "url": "https://h/mcp", "enabled": true,
+    })
+}
+
+fn policy(scope: &str, decision: &str) -> Value {
+    json!({
+        "scope": scope, "server": "app", "tool": "app_chats", "policy": { "decision": decision },
+    })
 }
 
 fn rows() -> Vec<Row> {
@@ -257,14 +289,90 @@ fn rows() -> Vec<Row> {
         )
         .expecting(0)
         .foreign("settings"),
+        row(
+            "app_security",
+            "SetToolServer",
+            &[],
+            |_| json!({ "server": server("one") }),
+            |_| json!({ "server": server("two") }),
+        )
+        .expecting(0)
+        .foreign("settings"),
+        row(
+            "app_security",
+            "DeleteToolServer",
+            &["serverId"],
+            nothing,
+            |scene| json!({ "serverId": scene.ids["otherServerId"] }),
+        )
+        .expecting(1)
+        .foreign("settings"),
+        row(
+            "app_security",
+            "SetToolPolicy",
+            &[],
+            |_| policy("Global", "Deny"),
+            |_| policy("Global", "Allow"),
+        )
+        .foreign("settings"),
+        row(
+            "app_security",
+            "SetToolPolicy",
+            &["projectId"],
+            |_| policy("Project", "Deny"),
+            |_| policy("Project", "Allow"),
+        )
+        .foreign("chatId"),
+        row(
+            "app_security",
+            "SetToolPolicy",
+            &["chatId"],
+            |_| policy("Chat", "Deny"),
+            |_| policy("Chat", "Allow"),
+        )
+        .foreign("projectId"),
+        row("app_security", "SetProjectSecurity", &["projectId"], security, other_security)
+            .expecting(1)
+            .foreign("chatId"),
+        row("app_security", "SetChatSecurity", &["chatId"], security, other_security)
+            .expecting(1)
+            .foreign("projectId"),
+        row(
+            "app_security",
+            "AddDirectoryGrant",
+            &["projectId"],
+            |_| json!({ "path": "/srv", "capabilities": ["Read"] }),
+            |_| json!({ "path": "/opt" }),
+        )
+        .expecting(1)
+        .foreign("grantId"),
+        row(
+            "app_security",
+            "RemoveDirectoryGrant",
+            &["projectId", "grantId"],
+            nothing,
+            |_| json!({ "grantId": NOBODY }),
+        )
+        .expecting(1)
+        .foreign("path"),
+        row(
+            "app_security",
+            "SetCredential",
+            &["connectionId"],
+            |_| json!({ "secret": "s3cret" }),
+            |_| json!({ "secret": "other" }),
+        )
+        .foreign("settings"),
+        row(
+            "app_security",
+            "ClearCredential",
+            &["connectionId"],
+            nothing,
+            |scene| json!({ "connectionId": scene.ids["otherConnectionId"] }),
+        )
+        .foreign("settings"),
     ]
 }
-
-/// What is shown elsewhere, and where: what needs more than a row has room for.
-const ELSEWHERE: [(&str, &str); 1] = [
-    // A bundled server can't be deleted, and no other can be made yet.
-    ("app_security", "DeleteToolServer"),
-];
 
 impl Scene {
     async fn new() -> Scene {
@@ -314,6 +422,7 @@ impl Scene {
                 "operation": "SetConnection", "connection": connection(name), "expectedRevision": 0,
             })
         };
+        let serve = |name: &str| json!({ "operation": "SetToolServer", "server": server(name), "expectedRevision": 0 });
         let makings = [
             ("memoryId", "app_memory", remember.clone()),
             ("otherMemoryId", "app_memory", remember),
@@ -322,11 +431,19 @@ impl Scene {
             ("reviewId", "app_resources", review),
             ("connectionId", "app_security", connect("first")),
             ("otherConnectionId", "app_security", connect("second")),
+            ("serverId", "app_security", serve("first")),
+            ("otherServerId", "app_security", serve("second")),
         ];
         for (name, tool, arguments) in makings {
             let made = self.world.ok(tool, arguments).await;
             self.ids.insert(name, id(&made["document"]["id"]));
         }
+        let grant = json!({
+            "operation": "AddDirectoryGrant", "projectId": project, "path": "/",
+            "capabilities": ["Read"], "expectedRevision": 0,
+        });
+        let granted = self.world.ok("app_security", grant).await;
+        self.ids.insert("grantId", id(&granted["document"]["grants"][0]["id"]));
     }
 
     /// Deletes what an argument names, or what it belongs to.
@@ -342,6 +459,7 @@ impl Scene {
             "branchId" => of("app_chats", "DeleteBranch", "branchId"),
             "memoryId" => of("app_memory", "Delete", "memoryId"),
             "connectionId" => of("app_security", "DeleteConnection", "connectionId"),
+            "serverId" => of("app_security", "DeleteToolServer", "serverId"),
             other => panic!("nothing deletes {other}"),
         };
         if matches!(tool, "app_projects" | "app_chats") {
@@ -358,11 +476,8 @@ impl Scene {
 async fn every_operation_stands_in_a_table() {
     let world = world().await;
     let tools = world.client.list_all_tools().await.unwrap();
-    let mut known: BTreeSet<(String, String)> = rows()
-        .iter()
-        .map(|row| (row.tool.to_owned(), row.operation.to_owned()))
-        .chain(ELSEWHERE.map(|(tool, operation)| (tool.to_owned(), operation.to_owned())))
-        .collect();
+    let mut known: BTreeSet<(String, String)> =
+        rows().iter().map(|row| (row.tool.to_owned(), row.operation.to_owned())).collect();
     for tool in tools {
         let operations = tool.input_schema["properties"].get("operation");
         // What only reads, or has one thing to do; and what has a table of its own.
@@ -383,7 +498,7 @@ async fn every_operation_is_applied_once_and_refused_as_it_should_be() {
         match row.kind {
             Kind::Changes => {
                 let other = (row.other)(&scene);
-                let foreign = (row.foreign, json!("x"));
+                let foreign = (row.foreign, sample(row.foreign));
                 let operation =
                     Operation { tool: row.tool, arguments: call.clone(), other, foreign };
                 applies_once(&scene.world, operation, 0).await;
@@ -394,8 +509,8 @@ async fn every_operation_is_applied_once_and_refused_as_it_should_be() {
             && row.kind == Kind::Changes
             && !row.operation.starts_with("Delete")
         {
-            // A connection that is new has no revision that could be stale.
-            if row.operation != "SetConnection" {
+            // What is new has no revision that could be stale.
+            if !matches!(row.operation, "SetConnection" | "SetToolServer") {
                 conflicts(&scene.world, row.tool, call).await;
             }
         }
@@ -412,7 +527,7 @@ async fn destroys_once(row: &Row, scene: &Scene, call: &Value) {
     };
     let planned = world.ok(row.tool, call.clone()).await;
     assert_eq!(planned["status"], "Planned", "{planned:#}");
-    let odd = refused(world, row.tool, with(row.foreign, json!("x"))).await;
+    let odd = refused(world, row.tool, with(row.foreign, sample(row.foreign))).await;
     assert!(odd.contains(row.foreign), "{odd}");
     conflicts(world, row.tool, with("expectedRevision", json!(77))).await;
     let mut real = with("dryRun", json!(false));

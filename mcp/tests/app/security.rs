@@ -189,3 +189,166 @@ async fn settings_are_read_as_they_are_from_the_start() {
     let world = world().await;
     insta::assert_json_snapshot!(settings(&world).await);
 }
+
+fn http_server(headers: Value) -> Value {
+    json!({
+        "name": "ext", "transport": "StreamableHttp", "url": "https://h/mcp", "headers": headers,
+        "enabled": true,
+    })
+}
+
+fn set_server(server: Value, expected: u64) -> Value {
+    json!({ "operation": "SetToolServer", "server": server, "expectedRevision": expected })
+}
+
+/// Everything that was ever written: a secret in it would stay for ever.
+async fn whole_log(world: &World) -> String {
+    use futures::StreamExt;
+    let until = scripta_events::log::Filter::until(*world.log.head().borrow());
+    let events = world.log.read_all(Default::default(), until);
+    let texts = events.map(|event| {
+        let event = event.unwrap();
+        String::from_utf8_lossy(&event.payload).into_owned() + &String::from_utf8_lossy(&event.meta)
+    });
+    texts.collect::<Vec<_>>().await.concat()
+}
+
+#[tokio::test]
+async fn a_tool_server_is_set_with_secrets_that_nothing_returns() {
+    use scripta_mcp::{SecretName, SecretStore};
+    let world = world().await;
+    let with = http_server(json!({ "Authorization": "Bearer s3cret" }));
+    let other = http_server(json!({ "Authorization": "Bearer an0ther" }));
+    let first = keeps_the_rules(&world, set_server(with.clone(), 0), set_server(other, 0)).await;
+    let made = first["document"].clone();
+    assert_eq!(made["headers"], json!({ "Authorization": "" }));
+    let name = SecretName::Header(id(&made["id"]).parse().unwrap(), "Authorization".to_owned());
+    let stored = |world: &World| world.secrets.get(&name).map(|it| it.reveal().to_owned());
+    assert_eq!(stored(&world).as_deref(), Some("Bearer s3cret"));
+
+    // What was read can be sent back: a blank keeps what is stored.
+    let mut changed = made.clone();
+    changed["prefix"] = json!("x");
+    let answer = world.ok(TOOL, set_server(changed, 1)).await;
+    assert_eq!(answer["revision"], 2);
+    assert_eq!(stored(&world).as_deref(), Some("Bearer s3cret"));
+    let conflict = world.rejected(TOOL, set_server(made.clone(), 1)).await;
+    assert_eq!(conflict["document"], answer["document"]);
+
+    let log = whole_log(&world).await;
+    assert!(!log.contains("s3cret") && !log.contains("an0ther"));
+    let read = settings(&world).await;
+    assert!(!read.to_string().contains("s3cret"));
+    assert_eq!(read["toolServers"][2]["hasCredential"], true);
+
+    let delete = json!({
+        "operation": "DeleteToolServer", "serverId": made["id"], "expectedRevision": 2,
+    });
+    let mut other = delete.clone();
+    other["serverId"] = json!(NOBODY);
+    let deleted = keeps_the_rules(&world, delete.clone(), other).await;
+    assert_eq!(deleted["document"]["deleted"], true);
+    assert_eq!(stored(&world), None);
+    assert!(world.rejected(TOOL, delete).await["phrase"].to_string().contains("was deleted"));
+}
+
+#[tokio::test]
+async fn bundled_servers_are_disabled_and_never_deleted() {
+    let world = world().await;
+    let mut app = settings(&world).await["toolServers"][0].clone();
+    let delete = json!({
+        "operation": "DeleteToolServer", "serverId": app["id"], "expectedRevision": 0,
+    });
+    assert!(world.rejected(TOOL, delete).await["phrase"].to_string().contains("can't be deleted"));
+    app["enabled"] = json!(false);
+    let set = world.ok(TOOL, set_server(app.clone(), 0)).await;
+    assert_eq!((&set["revision"], &set["document"]["enabled"]), (&json!(1), &json!(false)));
+    app["name"] = json!("mine");
+    assert_eq!(world.rejected(TOOL, set_server(app, 1)).await["status"], "Refused");
+}
+
+#[tokio::test]
+async fn a_secret_is_stored_and_cleared_and_never_returned() {
+    use scripta_mcp::{SecretName, SecretStore};
+    let world = world().await;
+    let made = world.ok(TOOL, set_connection(connection("one"), 0)).await;
+    let one = id(&made["document"]["id"]);
+    let name = SecretName::Connection(one.parse().unwrap());
+    let stored = || world.secrets.get(&name).map(|it| it.reveal().to_owned());
+    let set = |secret: &str| json!({ "operation": "SetCredential", "connectionId": one, "secret": secret });
+    let mut first = set("s3cret-1");
+    let answer = keeps_the_rules(&world, first.clone(), set("s3cret-2")).await;
+    assert_eq!(answer["document"]["hasCredential"], true);
+    assert!(!answer.to_string().contains("s3cret"));
+    assert_eq!(stored().as_deref(), Some("s3cret-1"));
+
+    // The repeat of an older call doesn't bring an older secret back.
+    first["operationId"] = json!(uuid::Uuid::now_v7());
+    world.ok(TOOL, first.clone()).await;
+    world.ok(TOOL, set("s3cret-3")).await;
+    assert_eq!(world.ok(TOOL, first).await["replayed"], true);
+    assert_eq!(stored().as_deref(), Some("s3cret-3"));
+    assert!(!whole_log(&world).await.contains("s3cret"));
+    // The document is the same, whatever its secret is.
+    assert_eq!(settings(&world).await["connections"][0]["revision"], 1);
+
+    let clear = json!({ "operation": "ClearCredential", "connectionId": one });
+    let cleared = world.ok(TOOL, clear.clone()).await;
+    assert_eq!(cleared["document"]["hasCredential"], false);
+    assert_eq!(stored(), None);
+    let head = *world.log.head().borrow();
+    world.ok(TOOL, clear).await;
+    assert_eq!(*world.log.head().borrow(), head);
+    for wrong in [
+        json!({ "operation": "SetCredential", "connectionId": NOBODY, "secret": "s3cret" }),
+        json!({ "operation": "SetCredential", "connectionId": one, "secret": 53 }),
+        json!({ "operation": "SetCredential", "connectionId": one, "secret": "s3cret\n" }),
+        json!({
+            "operation": "SetCredential", "connectionId": one, "header": "H", "secret": "s3cret",
+        }),
+        json!({ "operation": "SetCredential", "serverId": NOBODY, "secret": "s3cret" }),
+    ] {
+        let phrase = world.rejected(TOOL, wrong).await["phrase"].to_string();
+        assert!(!phrase.contains("s3cret") && !phrase.contains("53"), "{phrase}");
+    }
+}
+
+#[tokio::test]
+async fn global_policies_and_grants_are_one_document() {
+    let world = world().await;
+    let policy = |decision: &str| {
+        json!({
+            "operation": "SetToolPolicy", "scope": "Global", "server": "app", "tool": "app_chats",
+            "policy": { "decision": decision, "rules": [
+                { "argument": "operation", "equals": ["Rename"], "decision": "Allow" },
+            ] },
+        })
+    };
+    let answer = keeps_the_rules(&world, policy("Ask"), policy("Deny")).await;
+    let document = &answer["document"];
+    assert_eq!(
+        (&document["revision"], &document["policies"][0]["server"]),
+        (&json!(1), &json!("app"))
+    );
+
+    // What was read can be sent back, changed.
+    let mut security = document.clone();
+    security["grants"] = json!([{ "path": "/srv", "capabilities": ["Write", "Read"] }]);
+    let set = |security: &Value, expected: u64| {
+        json!({
+            "operation": "SetGlobalSecurity", "security": security, "expectedRevision": expected,
+        })
+    };
+    let answer = keeps_the_rules(&world, set(&security, 1), set(document, 1)).await;
+    let grant = &answer["document"]["grants"][0];
+    assert_eq!(
+        (&grant["name"], &grant["capabilities"]),
+        (&json!("srv"), &json!(["Read", "Write"]))
+    );
+    let conflict = world.rejected(TOOL, set(document, 1)).await;
+    assert_eq!(conflict["document"], answer["document"]);
+    assert_eq!(settings(&world).await["security"], answer["document"]);
+    let mut unknown = policy("Deny");
+    unknown["server"] = json!("nobody");
+    assert!(world.rejected(TOOL, unknown).await["phrase"].to_string().contains("no tool server"));
+}

@@ -35,7 +35,7 @@ pub struct World {
     pub log: Arc<dyn EventLog>,
     pub toolbox: Arc<AppToolbox>,
     models: Arc<dyn Models>,
-    secrets: Arc<MemorySecrets>,
+    pub secrets: Arc<MemorySecrets>,
     tools: HashMap<String, Tool>,
     _dir: TempDir,
 }

@@ -10,7 +10,7 @@ pub(crate) use read::Chats;
 use scripta_events::codec;
 use scripta_events::domain::{
     BRANCH, BranchEvent, BranchId, BranchOpened, CHAT, ChatCreated, ChatEvent, ChatId, ForkPoint,
-    Message, MessageId, PROJECT, ProjectId, RunId, Sender, TurnOutcome,
+    Message, MessageId, PROJECT, ProjectId, RunId, SecurityDocument, Sender, TurnOutcome,
 };
 use scripta_events::log::Recorded;
 use scripta_events::{Position, Timestamp};
@@ -107,7 +107,7 @@ pub(crate) struct ChatModel;
 
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
@@ -120,7 +120,19 @@ impl Model for ChatModel {
 }
 
 fn apply_chat(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
-    match codec::decode(event)? {
+    let decoded: ChatEvent = codec::decode(event)?;
+    if let Some(fact) = decoded.security() {
+        return change_chat(batch, event, event.stream.id, |row| {
+            row.security.apply(fact);
+            row.revision = row.revision.saturating_add(1);
+        });
+    }
+    match decoded {
+        // Folded above.
+        ChatEvent::SecuritySet(_)
+        | ChatEvent::ToolPolicySet(_)
+        | ChatEvent::DirectoryGrantAdded(_)
+        | ChatEvent::DirectoryGrantRemoved(_) => Ok(()),
         ChatEvent::ChatCreated(created) => create_chat(batch, event, created),
         ChatEvent::ChatRenamed(renamed) => change_chat(batch, event, event.stream.id, |row| {
             row.title = renamed.title;
@@ -168,6 +180,7 @@ fn create_chat(
         model: created.model,
         pinned: false,
         source: created.source,
+        security: SecurityDocument::default(),
         revision: 1,
         created_at: event.time,
         last_activity: event.time,

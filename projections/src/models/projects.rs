@@ -3,6 +3,7 @@
 use scripta_events::codec;
 use scripta_events::domain::{
     InstructionsReplaced, PROJECT, ProjectCreated, ProjectEvent, ProjectId, ProjectUpdated,
+    SecurityDocument,
 };
 use scripta_events::log::Recorded;
 
@@ -37,13 +38,26 @@ pub(crate) struct ProjectModel;
 
 impl Model for ProjectModel {
     const NAME: &'static str = "projects";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         if event.stream.category != PROJECT {
             return Ok(());
         }
-        match codec::decode(event)? {
+        let decoded: ProjectEvent = codec::decode(event)?;
+        if let Some(fact) = decoded.security() {
+            let mut row = row_of(batch, event)?;
+            row.security.apply(fact);
+            row.position = event.position;
+            batch.put(row_key(row.id), row);
+            return Ok(());
+        }
+        match decoded {
+            // Folded above.
+            ProjectEvent::SecuritySet(_)
+            | ProjectEvent::ToolPolicySet(_)
+            | ProjectEvent::DirectoryGrantAdded(_)
+            | ProjectEvent::DirectoryGrantRemoved(_) => Ok(()),
             ProjectEvent::ProjectCreated(created) => {
                 create(batch, event, created);
                 Ok(())
@@ -69,6 +83,7 @@ fn create(batch: &mut Batch<'_>, event: &Recorded, created: ProjectCreated) {
         name: created.name,
         directories: created.directories,
         default_connection: None,
+        security: SecurityDocument::default(),
         revision: 1,
         created_at: event.time,
         chats: 0,

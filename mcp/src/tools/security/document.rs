@@ -1,12 +1,14 @@
 //! What `app_security` answers with, and how its changes of the workspace are carried out.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use scripta_actors::{CommandMeta, Done, Workspace, WorkspaceCommand};
 use scripta_events::domain::{ToolServerId, WorkspaceDocuments, WorkspaceId};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::result::{Applied, Outcome, Rejected};
+use crate::result::{Applied, Outcome, Rejected, sentence_of};
 use crate::tools::Call;
 use crate::view::{ConnectionView, GlobalSettingsView, Id, SecurityView, ToolServerView};
 
@@ -67,6 +69,15 @@ fn deleted(state: &WorkspaceDocuments, id: Uuid) -> (SecurityDocumentView, u64) 
     let revision = state.deleted.get(&id).copied().unwrap_or_default();
     let view = DeletedView { id: Id(id), revision, deleted: true };
     (SecurityDocumentView::Deleted(view), revision)
+}
+
+/// The workspace as it is.
+pub(super) async fn workspace(
+    call: &Call<'_>,
+) -> Result<Arc<WorkspaceDocuments>, Rejected<SecurityDocumentView>> {
+    let state = call.app.handle.state::<Workspace>(WorkspaceId::THE).await;
+    let state = state.map_err(|error| Rejected::refused(sentence_of(&error)))?;
+    Ok(state.unwrap_or_default())
 }
 
 /// Has the workspace carry a command out.
