@@ -9,6 +9,7 @@ use scripta_events::segment;
 
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
+use crate::secrets::SecretKey;
 
 /// Read and write for the owner, nothing for anybody else.
 const OWNER_ONLY_FILE: u32 = 0o600;
@@ -21,18 +22,34 @@ const OWNER_ONLY_FOLDER: u32 = 0o700;
 pub struct DataFolder {
     root: PathBuf,
     segments: segment::Options,
+    secret_key: Option<SecretKey>,
 }
 
 impl DataFolder {
     /// The folder at this path, whether it is there or not, with a log as it is by default.
     #[cfg(test)]
     pub fn at(root: impl Into<PathBuf>) -> DataFolder {
-        DataFolder { root: root.into(), segments: segment::Options::default() }
+        DataFolder { root: root.into(), segments: segment::Options::default(), secret_key: None }
     }
 
     /// The folder that the configuration names, with a log as it says.
     pub fn of(config: &Config) -> DataFolder {
-        DataFolder { root: config.data.clone(), segments: config.segments }
+        DataFolder {
+            root: config.data.clone(),
+            segments: config.segments,
+            secret_key: config.secret_key.clone(),
+        }
+    }
+
+    /// The same folder, whose secrets another key opens.
+    #[cfg(test)]
+    pub fn with_secret_key(self, key: SecretKey) -> DataFolder {
+        DataFolder { secret_key: Some(key), ..self }
+    }
+
+    /// The key of its secrets, where the configuration has it.
+    pub fn secret_key(&self) -> Option<&SecretKey> {
+        self.secret_key.as_ref()
     }
 
     /// How the log in it keeps its files.
@@ -63,6 +80,11 @@ impl DataFolder {
     /// The key of the person at this machine.
     pub fn admin_key(&self) -> PathBuf {
         self.root.join("admin.key")
+    }
+
+    /// The secrets and, unless the configuration has it, their key.
+    pub fn secrets(&self) -> PathBuf {
+        self.root.join("secrets")
     }
 
     /// Who serves this folder.

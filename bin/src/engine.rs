@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scripta_actors::{BranchKey, Handle, Models, Options, RunKey};
-use scripta_mcp::{AppServer, AppToolbox, MemorySecrets};
+use scripta_mcp::{AppServer, AppToolbox};
 
 use crate::data::DataFolder;
 use crate::failure::{Failure, Outcome, sentence};
+use crate::secrets::FileSecrets;
 use crate::store::{Store, blocking};
 
 /// How long running turns may take to reach a safe point when the server is stopped.
@@ -33,8 +34,8 @@ impl Engine {
         let handle = Handle::start(Arc::clone(&store.log), models, tools, Options::default())
             .map_err(|error| Failure::failed(sentence(&error)))?;
         let projections = Arc::clone(&store.projections);
-        let secrets = MemorySecrets::new().map_err(|error| Failure::failed(sentence(&error)))?;
-        let secrets = Arc::new(secrets);
+        let folder = data.clone();
+        let secrets = Arc::new(blocking(move || FileSecrets::open(&folder)).await?);
         handle.configure().await.map_err(|error| Failure::failed(sentence(&error)))?;
         let app = AppServer::new(handle.clone(), projections, Arc::clone(&store.log), secrets)
             .map_err(|error| Failure::failed(sentence(&error)))?;

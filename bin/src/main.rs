@@ -20,6 +20,7 @@ mod progress;
 mod remote;
 mod running;
 mod search;
+mod secrets;
 mod serve;
 mod socket;
 mod store;

@@ -12,6 +12,7 @@ use scripta_events::segment::{self, MAX_SEGMENT_BYTES};
 
 use crate::cli::{Global, Serve};
 use crate::failure::{Failure, Outcome};
+use crate::secrets::{KEY_VARIABLE, SecretKey};
 
 /// Where the server listens when nothing says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
@@ -35,6 +36,7 @@ const KNOWN_ENVIRONMENT: &[&str] = &[
     "SCRIPTA_LOG",
     "SCRIPTA_SEGMENT_BYTES",
     "SCRIPTA_RESERVE_BYTES",
+    KEY_VARIABLE,
 ];
 
 /// The smallest segment that makes sense, in bytes: less than that is more header and marks than
@@ -58,6 +60,8 @@ pub struct Config {
     pub log: String,
     /// How the event log keeps its files.
     pub segments: segment::Options,
+    /// The key of the secrets, where the environment has it.
+    pub secret_key: Option<SecretKey>,
     /// The connections, beside `builtin:demo`.
     pub connections: Vec<FileConnection>,
 }
@@ -120,8 +124,17 @@ pub fn resolve(global: &Global, serve: &Serve, environment: &dyn Environment) ->
         allowed_origins: list("SCRIPTA_ALLOWED_ORIGINS", file.allowed_origins),
         log: log.map_or_else(|| DEFAULT_LOG.to_owned(), |log| format!("{log},{ALWAYS_OFF}")),
         segments,
+        secret_key: secret_key(environment)?,
         connections: file.connections,
     })
+}
+
+/// The key of the secrets; what is none is never shown.
+fn secret_key(environment: &dyn Environment) -> Outcome<Option<SecretKey>> {
+    let Some(text) = environment.get(KEY_VARIABLE) else { return Ok(None) };
+    let wrong =
+        || Failure::usage(format!("{KEY_VARIABLE} is not 64 hexadecimal digits; give it a key"));
+    SecretKey::parse(&text).ok_or_else(wrong).map(Some)
 }
 
 fn segment_options(

@@ -15,6 +15,7 @@ mod import;
 mod log_commands;
 mod refusals;
 mod says;
+mod secrets;
 mod stdio;
 mod tidy;
 mod turn;
