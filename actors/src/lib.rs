@@ -61,8 +61,8 @@ pub use review::{
 };
 pub use run::{CallState, Partial, RunCommand, RunFacts, RunKey, RunState, RunStatus};
 pub use security::{
-    MAX_BINDINGS, MAX_GRANTS, MAX_POLICIES, MAX_RULES, NewBinding, NewGrant, NewPolicy,
-    NewSecurity, SecurityCommand,
+    Effective, MAX_BINDINGS, MAX_GRANTS, MAX_POLICIES, MAX_RULES, NewBinding, NewGrant, NewPolicy,
+    NewSecurity, Policies, PolicyScope, SecurityCommand,
 };
 pub use sweep::{ListError, ProjectLists};
 pub use tools::{

@@ -17,12 +17,18 @@ use rmcp::service::{
     RunningService, ServiceError, TxJsonRpcMessage,
 };
 use scripta_actors::{
-    MemoryNote, RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError,
+    Chat, ChatState, Effective, LoadError, MemoryNote, Policies, Project, ProjectState, RunContext,
+    ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, Workspace,
 };
-use scripta_events::domain::{ProjectId, ToolsetTool};
+use scripta_events::domain::{
+    PolicyDecision, ProjectId, ToolServerId, ToolsetTool, WorkspaceDocuments, WorkspaceId,
+};
 use scripta_projections::{MemoryRow, ProjectionName, Projections};
 use tokio_util::sync::CancellationToken;
 
+use serde_json::Value;
+
+use crate::result::sentence_of;
 use crate::scope::{self, ScopeError};
 use crate::server::App;
 use crate::tools;
@@ -69,7 +75,7 @@ impl Toolbox for AppToolbox {
         let app = self.app.get().and_then(Weak::upgrade);
         Box::pin(async move {
             let app = app.ok_or_else(starting)?;
-            let session = Session::open(&AppServer::over(app), run).await?;
+            let session = Session::open(app, run).await?;
             Ok(Arc::new(session) as Arc<dyn ToolSession>)
         })
     }
@@ -94,15 +100,51 @@ impl Toolbox for AppToolbox {
 }
 
 struct Session {
+    app: Arc<App>,
+    run: RunContext,
     client: RunningService<RoleClient, ()>,
     tools: Vec<ToolsetTool>,
 }
 
+/// What holds for a run's tools at a moment.
+struct Rules {
+    workspace: Arc<WorkspaceDocuments>,
+    project: Option<Arc<ProjectState>>,
+    chat: Option<Arc<ChatState>>,
+}
+
+impl Rules {
+    /// As they are now: a policy that changes in the middle of a turn holds from its next call on.
+    async fn load(app: &App, run: &RunContext) -> Result<Rules, LoadError> {
+        let handle = &app.handle;
+        Ok(Rules {
+            workspace: handle.state::<Workspace>(WorkspaceId::THE).await?.unwrap_or_default(),
+            project: handle.state::<Project>(run.project).await?,
+            chat: handle.state::<Chat>(run.chat).await?,
+        })
+    }
+
+    fn policies(&self) -> Policies<'_> {
+        Policies {
+            workspace: &self.workspace,
+            project: self.project.as_ref().map(|project| &project.security),
+            chat: self.chat.as_ref().map(|chat| (&chat.security, chat.revision)),
+        }
+    }
+
+    /// Whether the model is told of the tool at all.
+    fn offers(&self, tool: &ToolsetTool) -> bool {
+        let policies = self.policies();
+        let effective = policies.effective(ToolServerId::APP, &tool.tool);
+        policies.is_used(ToolServerId::APP) && !effective.is_some_and(|it| it.denies_all())
+    }
+}
+
 impl Session {
-    async fn open(server: &AppServer, run: RunContext) -> Result<Session, ToolboxError> {
+    async fn open(app: Arc<App>, run: RunContext) -> Result<Session, ToolboxError> {
         let scope =
             RunScope { project: run.project, chat: run.chat, branch: run.branch, run: run.run };
-        let server = server.with_caller(Caller::run(scope));
+        let server = AppServer::over(Arc::clone(&app)).with_caller(Caller::run(scope));
         let (to_server, from_client) =
             mpsc::channel::<TxJsonRpcMessage<RoleClient>>(CHANNEL_MESSAGES);
         let (to_client, from_server) =
@@ -118,9 +160,10 @@ impl Session {
         };
         let client = ().serve_with_lifecycle((to_server, from_server), lifecycle).await;
         let client = client.map_err(failed)?;
+        let rules = Rules::load(&app, &run).await.map_err(failed)?;
         let tools = client.list_all_tools().await.map_err(failed)?;
-        let tools = tools.iter().map(toolset_tool).collect();
-        Ok(Session { client, tools })
+        let tools = tools.iter().map(toolset_tool).filter(|tool| rules.offers(tool)).collect();
+        Ok(Session { app, run, client, tools })
     }
 }
 
@@ -143,8 +186,13 @@ impl ToolSession for Session {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, ToolOutcome> {
         let peer = self.client.peer().clone();
+        let (app, run) = (Arc::clone(&self.app), self.run.clone());
         Box::pin(async move {
-            match prepare(&request) {
+            let rules = match Rules::load(&app, &run).await {
+                Ok(rules) => rules,
+                Err(error) => return ToolOutcome::error(sentence_of(&error)),
+            };
+            match prepare(&request, &rules) {
                 Ok(params) => call(&peer, params, cancel).await,
                 Err(refusal) => ToolOutcome::error(refusal),
             }
@@ -153,23 +201,49 @@ impl ToolSession for Session {
 }
 
 /// What to call, or why it is not called.
-fn prepare(request: &ToolRequest) -> Result<CallToolRequestParams, String> {
-    let ToolRequest { server, tool, arguments, .. } = request;
+fn prepare(request: &ToolRequest, rules: &Rules) -> Result<CallToolRequestParams, String> {
+    let ToolRequest { server, tool, arguments, operation } = request;
     let Some(definition) = tools::find(tool).filter(|_| server == SERVER_NAME) else {
         return Err(format!("There is no tool {tool} of a server {server} here; use one of yours"));
     };
-    if !definition.is_read_only() {
-        return Err(format!(
-            "{tool} was not called: it changes things, which needs a person's approval, and \
-             approvals are not there yet. Go on with tools that only read, or say what you would \
-             have done"
-        ));
-    }
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments.as_str() };
-    let arguments: JsonObject = serde_json::from_str(arguments).map_err(|error| {
+    let mut arguments: JsonObject = serde_json::from_str(arguments).map_err(|error| {
         format!("The arguments of {tool} are not a JSON object ({error}); send one")
     })?;
+    let policies = rules.policies();
+    if !policies.is_used(ToolServerId::APP) {
+        return Err(format!(
+            "{tool} was not called: the tools of {server} are not used here; go on without them"
+        ));
+    }
+    let effective = policies.effective(ToolServerId::APP, tool);
+    match effective.map(|it| it.decision(&arguments)) {
+        Some(PolicyDecision::Allow) => {}
+        None if definition.is_read_only() => {}
+        Some(PolicyDecision::Deny) => return Err(refused(tool, "denies it", effective)),
+        Some(PolicyDecision::Ask) | None => {
+            let why = "asks a person first, and approvals are not there yet";
+            return Err(refused(tool, why, effective));
+        }
+    }
+    if !definition.is_read_only() {
+        // The same request has the same one, so that it takes effect once.
+        let own = || Value::from(operation.0.to_string());
+        arguments.entry("operationId").or_insert_with(own);
+    }
     Ok(CallToolRequestParams::new(tool.clone()).with_arguments(arguments))
+}
+
+/// Why a call was not made, for the model: it can tell the person which policy stands in the way.
+fn refused(tool: &str, why: &str, effective: Option<Effective<'_>>) -> String {
+    let policy = match effective {
+        Some(effective) => effective.to_string(),
+        None => "what holds for a tool that changes things and has no policy".to_owned(),
+    };
+    format!(
+        "{tool} was not called: {policy} {why}. Go on with tools that are allowed, or say what you \
+         would have done"
+    )
 }
 
 async fn call(

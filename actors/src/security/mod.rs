@@ -2,6 +2,7 @@
 //! project and a chat have one each, of one shape, and they are decided about here.
 
 mod add_grant;
+mod effective;
 mod remove_grant;
 mod set;
 mod set_policy;
@@ -11,6 +12,7 @@ use scripta_events::domain::{
     SecurityDocument, SecuritySet, ToolPolicySet, WorkspaceDocuments,
 };
 
+pub use effective::{Effective, Policies, PolicyScope};
 pub use set::{MAX_BINDINGS, MAX_GRANTS, MAX_POLICIES};
 pub use set_policy::MAX_RULES;
 pub(crate) use set_policy::check_limits;

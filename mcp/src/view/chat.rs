@@ -1,12 +1,12 @@
 //! A chat and its branches, as callers see them.
 
 use schemars::JsonSchema;
-use scripta_actors::ChatState;
-use scripta_events::domain::{BranchId, TurnOutcome};
+use scripta_actors::{ChatState, Policies};
+use scripta_events::domain::{BranchId, SecurityDocument, TurnOutcome, WorkspaceDocuments};
 use scripta_projections::{BranchRow, BranchStatus, ChatRow, PauseReason};
 use serde::Serialize;
 
-use super::{Id, Time};
+use super::{EffectivePolicyView, Id, SecurityView, Time};
 
 /// A chat, without its messages.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -24,7 +24,8 @@ pub(crate) struct ChatView {
     model: Option<String>,
     /// Pinned chats stand before the others.
     pinned: bool,
-    /// Moves with the title, the pin, and the connection and model; not with messages or forks.
+    /// Moves with the title, the pin, the connection and model, and the security; not with messages
+    /// or forks.
     revision: u64,
     created_at: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,6 +41,13 @@ pub(crate) struct ChatView {
     /// Its branches, the first one first; only where one chat is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     branches: Option<Vec<BranchView>>,
+    /// What it says of tools and servers; only where one chat is read. Its revision is the chat's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security: Option<SecurityView>,
+    /// What holds for tools in it: its own word, else its project's, else what holds for all; only
+    /// where one chat is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effective_policies: Option<Vec<EffectivePolicyView>>,
     /// The branch that an operation was about; only in its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<BranchNameView>,
@@ -142,6 +150,8 @@ impl From<&ChatState> for ChatView {
             running: None,
             branch_count: None,
             branches: None,
+            security: None,
+            effective_policies: None,
             branch: None,
             deleted: state.deleted,
             imported_from: None,
@@ -166,6 +176,8 @@ impl From<ChatRow> for ChatView {
             running: Some(row.running),
             branch_count: Some(row.branches),
             branches: None,
+            security: None,
+            effective_policies: None,
             branch: None,
             deleted: false,
             imported_from: source,
@@ -174,10 +186,23 @@ impl From<ChatRow> for ChatView {
 }
 
 impl ChatView {
-    /// The chat with its branches.
-    pub(crate) fn with_branches(self, branches: Vec<BranchRow>) -> ChatView {
+    /// One chat, with its branches and what holds for tools in it.
+    pub(crate) fn whole(
+        row: ChatRow,
+        branches: Vec<BranchRow>,
+        project: Option<&SecurityDocument>,
+        workspace: &WorkspaceDocuments,
+    ) -> ChatView {
         let branches = branches.into_iter().map(BranchView::from).collect();
-        ChatView { branches: Some(branches), ..self }
+        let own = SecurityDocument { revision: row.revision, ..row.security.clone() };
+        let chat = Some((&own, row.revision));
+        let policies = Policies { workspace, project, chat };
+        ChatView {
+            branches: Some(branches),
+            security: Some(SecurityView::of(row.id.0, &own, workspace)),
+            effective_policies: Some(EffectivePolicyView::all(&policies)),
+            ..ChatView::from(row)
+        }
     }
 
     /// The chat with the one of its branches that an operation was about, if it was about one.

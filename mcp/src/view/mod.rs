@@ -33,7 +33,8 @@ pub(crate) use resource::{ResourceKindView, ResourceView};
 pub(crate) use review::{CommentView, ReviewView};
 pub(crate) use run::{RunProgress, RunStatusView, RunView, TurnView};
 pub(crate) use security::{
-    CapabilityView, PolicyArgument, SecurityArgument, SecurityView, TransportView,
+    CapabilityView, EffectivePolicyView, PolicyArgument, PolicyScopeView, SecurityArgument,
+    SecurityView, TransportView,
 };
 pub(crate) use settings::{
     ConnectionArgument, ConnectionView, GlobalSettingsArgument, GlobalSettingsView, SettingsView,

@@ -1,11 +1,12 @@
 //! A project, as callers see it.
 
 use schemars::JsonSchema;
-use scripta_actors::ProjectState;
+use scripta_actors::{Policies, ProjectState};
+use scripta_events::domain::WorkspaceDocuments;
 use scripta_projections::ProjectRow;
 use serde::Serialize;
 
-use super::{Id, Time};
+use super::{EffectivePolicyView, Id, SecurityView, Time};
 
 /// A project.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -26,9 +27,26 @@ pub(crate) struct ProjectView {
     /// The newest activity of its chats.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_activity_at: Option<Time>,
+    /// Who may do what in it; only where one project is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security: Option<SecurityView>,
+    /// What holds for tools in it, the project's word before what holds for all; only where one
+    /// project is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effective_policies: Option<Vec<EffectivePolicyView>>,
     /// True once it was deleted; only in the answer to that.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
+}
+
+impl ProjectView {
+    /// One project, with who may do what in it.
+    pub(crate) fn whole(row: ProjectRow, workspace: &WorkspaceDocuments) -> ProjectView {
+        let policies = Policies { workspace, project: Some(&row.security), chat: None };
+        let effective_policies = Some(EffectivePolicyView::all(&policies));
+        let security = Some(SecurityView::of(row.id.0, &row.security, workspace));
+        ProjectView { security, effective_policies, ..ProjectView::from(row) }
+    }
 }
 
 impl From<&ProjectState> for ProjectView {
@@ -42,6 +60,8 @@ impl From<&ProjectState> for ProjectView {
             created_at: state.created_at.into(),
             chats: None,
             last_activity_at: None,
+            security: None,
+            effective_policies: None,
             deleted: state.deleted,
         }
     }
@@ -58,6 +78,8 @@ impl From<ProjectRow> for ProjectView {
             created_at: row.created_at.into(),
             chats: Some(row.chats),
             last_activity_at: Some(row.last_activity.into()),
+            security: None,
+            effective_policies: None,
             deleted: false,
         }
     }

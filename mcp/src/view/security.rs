@@ -1,7 +1,9 @@
 //! Policies, grants and server bindings, as callers see and write them.
 
 use schemars::JsonSchema;
-use scripta_actors::{NewBinding, NewGrant, NewPolicy, NewSecurity};
+use scripta_actors::{
+    Effective, NewBinding, NewGrant, NewPolicy, NewSecurity, Policies, PolicyScope,
+};
 use scripta_events::domain::{
     Capability, GrantId, PolicyDecision, PolicyRule, RuleMatch, SecurityDocument, ToolPolicy,
     ToolServerId, Transport, WorkspaceDocuments,
@@ -189,6 +191,38 @@ impl SecurityView {
     }
 }
 
+/// A policy that holds for a tool, and where it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EffectivePolicyView {
+    #[serde(flatten)]
+    policy: PolicyView,
+    /// Whose document it stands in.
+    scope: PolicyScopeView,
+    /// That document's revision.
+    revision: u64,
+}
+
+// Whose document a policy stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) enum PolicyScopeView {
+    Global,
+    Project,
+    Chat,
+}
+
+impl EffectivePolicyView {
+    /// All that hold.
+    pub(crate) fn all(policies: &Policies<'_>) -> Vec<EffectivePolicyView> {
+        let view = |effective: Effective<'_>| EffectivePolicyView {
+            policy: PolicyView::of(effective.policy, policies.workspace),
+            scope: effective.scope.into(),
+            revision: effective.revision,
+        };
+        policies.all().into_iter().map(view).collect()
+    }
+}
+
 impl PolicyView {
     pub(crate) fn of(policy: &ToolPolicy, workspace: &WorkspaceDocuments) -> PolicyView {
         let rules: Vec<RuleView> = policy.rules.iter().map(RuleView::from).collect();
@@ -305,5 +339,6 @@ macro_rules! same {
 pub(super) use same;
 
 same!(DecisionView = PolicyDecision { Allow, Ask, Deny });
+same!(PolicyScopeView = PolicyScope { Global, Project, Chat });
 same!(TransportView = Transport { InProcess, Stdio, StreamableHttp });
 same!(CapabilityView = Capability { Read, Write, Delete });

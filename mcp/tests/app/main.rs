@@ -15,6 +15,7 @@ mod menus;
 mod mirror;
 mod operations;
 mod pages;
+mod policies;
 mod projects;
 mod queue;
 mod refusals;

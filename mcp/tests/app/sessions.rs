@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, call, ids, world};
 
-fn request(tool: &str, arguments: impl ToString) -> ToolRequest {
+pub fn request(tool: &str, arguments: impl ToString) -> ToolRequest {
     ToolRequest {
         server: "app".to_owned(),
         tool: tool.to_owned(),
@@ -19,7 +19,7 @@ fn request(tool: &str, arguments: impl ToString) -> ToolRequest {
     }
 }
 
-async fn context(world: &World) -> (RunContext, String) {
+pub async fn context(world: &World) -> (RunContext, String) {
     let project = world.project("Work").await;
     let chat = world.chat(&project, "Notes").await;
     world.submit(&chat, "Hello").await;

@@ -14,6 +14,8 @@ pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
     let row = scope::chat_in(&reader.projections, None, chat)?;
     let phrase = format!("Read chat '{}'", row.title);
     let branches = reader.projections.branches(chat)?;
-    let view = ChatView::from(row).with_branches(branches);
+    let project = reader.projections.project(row.project)?.map(|project| project.security);
+    let workspace = reader.projections.workspace()?;
+    let view = ChatView::whole(row, branches, project.as_ref(), &workspace);
     Ok(Page { items: vec![Item::Chat(view)], next: None, phrase })
 }

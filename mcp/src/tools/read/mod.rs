@@ -322,15 +322,18 @@ fn fill_in(resource: Resource, run: RunScope, arguments: &mut JsonObject) {
 /// The projections that a resource is read from, and that its ids are checked against.
 fn used_by(resource: Resource) -> &'static [ProjectionName] {
     match resource {
-        Resource::Projects | Resource::Project | Resource::Instructions | Resource::Chats => {
+        Resource::Projects | Resource::Instructions | Resource::Chats => {
             &[ProjectionName::Projects, ProjectionName::Chats]
+        }
+        Resource::Project | Resource::Chat => {
+            &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Workspace]
         }
         Resource::Memory => &[ProjectionName::Projects, ProjectionName::Memory],
         Resource::Resources => &[ProjectionName::Projects],
         Resource::Reviews | Resource::Review => {
             &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Reviews]
         }
-        Resource::Chat | Resource::Messages => &[ProjectionName::Chats],
+        Resource::Messages => &[ProjectionName::Chats],
         Resource::Runs => &[ProjectionName::Projects, ProjectionName::Chats, ProjectionName::Runs],
         Resource::Settings => &[ProjectionName::Workspace],
         Resource::Attention => &[ProjectionName::Projects, ProjectionName::Chats],

@@ -23,14 +23,13 @@ use serde_json::Value;
 
 pub(crate) use self::document::SecurityDocumentView;
 use self::server_argument::ServerArgument;
-use self::set_tool_policy::PolicyScope;
 use super::Call;
 use crate::arguments::typed;
 use crate::result::Outcome;
 use crate::secrets::{Secret, SecretStore};
 use crate::view::{
     CapabilityView, ConnectionArgument, GlobalSettingsArgument, Id, PolicyArgument,
-    SecurityArgument,
+    PolicyScopeView, SecurityArgument,
 };
 
 pub(super) const DESCRIPTION: &str = "\
@@ -78,7 +77,7 @@ pub(crate) struct SecurityArguments {
     #[schemars(length(min = 1, max = 8_192))]
     secret: Option<String>,
     /// Where the policy holds. For SetToolPolicy.
-    scope: Option<PolicyScope>,
+    scope: Option<PolicyScopeView>,
     /// The tool's name at its server. For SetToolPolicy.
     #[schemars(length(min = 1, max = 200))]
     tool: Option<String>,

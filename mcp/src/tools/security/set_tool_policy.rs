@@ -1,9 +1,7 @@
 //! Setting the policy of one tool: for all, in a project, or in a chat.
 
-use schemars::JsonSchema;
 use scripta_actors::{SecurityCommand, WorkspaceCommand};
 use scripta_events::domain::{ChatId, ProjectId};
-use serde::Deserialize;
 
 use super::SecurityArguments;
 use super::document::{SecurityDocumentView, Which, applied, execute};
@@ -12,6 +10,7 @@ use super::server_argument::ServerArgument;
 use crate::arguments::{Shape, required};
 use crate::result::{Outcome, Rejected};
 use crate::tools::{Call, operation};
+use crate::view::PolicyScopeView;
 
 const GLOBAL: Shape = operation!(
     "SetToolPolicy with scope Global",
@@ -34,14 +33,6 @@ const CHAT: Shape = operation!(
     optional: []
 );
 
-// Where a policy holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-pub(super) enum PolicyScope {
-    Global,
-    Project,
-    Chat,
-}
-
 /// A policy takes no expected revision: it takes the place of the tool's former one and leaves
 /// the rest of the document.
 pub(super) async fn run(
@@ -50,9 +41,9 @@ pub(super) async fn run(
 ) -> Outcome<SecurityDocumentView> {
     let scope = required(arguments.scope, "SetToolPolicy", "scope")?;
     let shape = match scope {
-        PolicyScope::Global => GLOBAL,
-        PolicyScope::Project => PROJECT,
-        PolicyScope::Chat => CHAT,
+        PolicyScopeView::Global => GLOBAL,
+        PolicyScopeView::Project => PROJECT,
+        PolicyScopeView::Chat => CHAT,
     };
     let meta = call.command(&shape, arguments.operation_id)?;
     let server = required(arguments.server, shape.operation, "server")?;
@@ -65,7 +56,7 @@ pub(super) async fn run(
     let tool = policy.tool.clone();
     let command = SecurityCommand::SetPolicy { policy };
     let owner = match scope {
-        PolicyScope::Global => {
+        PolicyScopeView::Global => {
             let command = WorkspaceCommand::Security(command);
             let done = execute(call, meta, command, Which::Security).await?;
             let phrase = match done.receipt.events {
@@ -74,10 +65,10 @@ pub(super) async fn run(
             };
             return applied(&done, Which::Security, phrase);
         }
-        PolicyScope::Project => Owner::Project(ProjectId(
+        PolicyScopeView::Project => Owner::Project(ProjectId(
             required(arguments.project_id, shape.operation, "projectId")?.0,
         )),
-        PolicyScope::Chat => {
+        PolicyScopeView::Chat => {
             Owner::Chat(ChatId(required(arguments.chat_id, shape.operation, "chatId")?.0))
         }
     };
