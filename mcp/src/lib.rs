@@ -17,6 +17,7 @@ mod caller;
 mod fingerprint;
 mod lists;
 mod moments;
+mod navigation;
 mod pages;
 mod prompts;
 mod resources;
@@ -30,6 +31,7 @@ mod tools;
 mod view;
 
 pub use caller::{Caller, Role, RunScope};
+pub use navigation::Navigate;
 pub use secrets::{MemorySecrets, Secret, SecretError, SecretName, SecretStore};
 pub use server::{AppServer, FindCaller, NewServerError, SERVER_NAME};
 pub use stream::StreamError;

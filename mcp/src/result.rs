@@ -77,6 +77,11 @@ impl<D> Applied<D> {
         Applied { planned, replayed: false, phrase, document, revision: None, position }
     }
 
+    /// Something that was done and is no change: there is nothing to repeat.
+    pub(crate) fn unwritten(phrase: String, document: D, position: u64) -> Applied<D> {
+        Applied { planned: None, replayed: false, phrase, document, revision: None, position }
+    }
+
     /// The same of a document that is at this revision.
     pub(crate) fn at(self, revision: u64) -> Applied<D> {
         Applied { revision: Some(revision), ..self }

@@ -16,9 +16,11 @@ use scripta_actors::Handle;
 use scripta_events::log::EventLog;
 use scripta_projections::Projections;
 use thiserror::Error;
+use tokio::sync::watch;
 
 use crate::lists::Lists;
 use crate::moments::Moments;
+use crate::navigation::{Navigate, Navigation};
 use crate::pages::{CursorKey, KeptLists};
 use crate::resources::{self, Address, MAX_WATCHED, Subscriptions, TooMany};
 use crate::secrets::Secrets;
@@ -72,6 +74,7 @@ pub(crate) struct App {
     pub(crate) cursors: Arc<CursorKey>,
     pub(crate) moments: Moments,
     pub(crate) secrets: Secrets,
+    pub(crate) navigation: Navigation,
 }
 
 /// Why a server could not be made.
@@ -108,6 +111,7 @@ impl AppServer {
             cursors: Arc::new(cursors),
             moments: Moments::default(),
             secrets: Secrets::new(secrets),
+            navigation: Navigation::default(),
         };
         Ok(AppServer::over(Arc::new(app)))
     }
@@ -126,6 +130,11 @@ impl AppServer {
     /// The same server for a connection whose every request is made by `caller`.
     pub fn with_caller(&self, caller: Caller) -> AppServer {
         self.with_callers(Arc::new(move |_| Some(caller.clone())))
+    }
+
+    /// What `app_navigate` shows from now on, the latest only: for a window.
+    pub fn navigation(&self) -> watch::Receiver<Option<Navigate>> {
+        self.app.navigation.listen()
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Option<Caller> {

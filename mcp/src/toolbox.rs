@@ -226,7 +226,7 @@ fn prepare(request: &ToolRequest, rules: &Rules) -> Result<CallToolRequestParams
             return Err(refused(tool, why, effective));
         }
     }
-    if !definition.is_read_only() {
+    if definition.takes("operationId") {
         // The same request has the same one, so that it takes effect once.
         let own = || Value::from(operation.0.to_string());
         arguments.entry("operationId").or_insert_with(own);

@@ -44,11 +44,10 @@ pub struct Effective<'a> {
 impl<'a> Policies<'a> {
     /// The policy that holds for a tool; `None` where nobody has said anything.
     pub fn effective(&self, server: ToolServerId, tool: &str) -> Option<Effective<'a>> {
-        let found = self.layers().find_map(|(scope, document, revision)| {
+        self.layers().find_map(|(scope, document, revision)| {
             let policy = document.security.policy(server, tool)?;
             Some(Effective { policy, scope, revision })
-        });
-        found
+        })
     }
 
     /// All policies that hold, by server and tool.
@@ -181,11 +180,10 @@ mod tests {
     #[test]
     fn the_narrowest_scope_decides_and_says_where_it_stands() {
         use PolicyDecision::{Allow, Ask, Deny};
-        let mut workspace = WorkspaceDocuments::default();
-        workspace.security = document(
-            3,
-            vec![policy("a", Deny, vec![]), policy("b", Ask, vec![]), policy("c", Ask, vec![])],
-        );
+        let global =
+            [policy("a", Deny, vec![]), policy("b", Ask, vec![]), policy("c", Ask, vec![])];
+        let security = document(3, global.to_vec());
+        let workspace = WorkspaceDocuments { security, ..WorkspaceDocuments::default() };
         let project = document(5, vec![policy("b", Deny, vec![]), policy("a", Ask, vec![])]);
         let chat = document(1, vec![policy("a", Allow, vec![])]);
         let policies =

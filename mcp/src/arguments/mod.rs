@@ -12,7 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use repair::repair;
-pub(crate) use schema::{InputSchema, input_schema, output_schema};
+pub(crate) use schema::{InputSchema, TELLS_NULL, input_schema, output_schema};
 pub(crate) use shape::Shape;
 
 /// What is wrong with the arguments of a call: one sentence that says what would be right.

@@ -32,6 +32,9 @@ pub(crate) fn input_schema<T: JsonSchema>() -> InputSchema {
     InputSchema { object: Arc::new(object), validator: compiled }
 }
 
+/// Marks a schema whose null is an answer, and not what is left out; it is taken away again.
+pub(crate) const TELLS_NULL: &str = "x-tells-null";
+
 /// The output schema of results `T`.
 pub(crate) fn output_schema<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
@@ -191,6 +194,9 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
 }
 
 fn without_null(schema: &mut Schema) {
+    if schema.remove(TELLS_NULL).is_some() {
+        return;
+    }
     if let Some(Value::Array(kinds)) = schema.get_mut("type") {
         kinds.retain(|kind| kind != "null");
         if let [only] = kinds.as_slice() {

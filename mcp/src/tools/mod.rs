@@ -6,6 +6,7 @@
 mod chats;
 mod instructions;
 mod memory;
+mod navigate;
 mod projects;
 mod read;
 mod resources;
@@ -67,6 +68,7 @@ enum Kind {
     Resources,
     Memory,
     Instructions,
+    Navigate,
 }
 
 /// One call of a tool, with arguments that the schema allows.
@@ -123,6 +125,11 @@ pub(crate) static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
             ("app_instructions", "Write a project's instructions", instructions::DESCRIPTION),
             annotations(false, false, true, false),
         ),
+        Definition::new::<navigate::NavigateArguments, ChangeResult<navigate::NavigationView>>(
+            Kind::Navigate,
+            ("app_navigate", "Show something in the person's window", navigate::DESCRIPTION),
+            annotations(false, false, true, false),
+        ),
     ]
 });
 
@@ -150,6 +157,12 @@ impl Definition {
             .with_raw_output_schema(output_schema::<R>())
             .with_annotations(annotations);
         Definition { tool, needs, input, kind }
+    }
+
+    /// Whether the tool takes an argument of this name.
+    pub(crate) fn takes(&self, argument: &str) -> bool {
+        let properties = self.input.object.get("properties").and_then(Value::as_object);
+        properties.is_some_and(|properties| properties.contains_key(argument))
     }
 
     /// Whether the tool only reads.
@@ -182,6 +195,7 @@ impl Definition {
             Kind::Resources => result::change(resources::call(call).await),
             Kind::Memory => result::change(memory::call(call).await),
             Kind::Instructions => result::change(instructions::call(call).await),
+            Kind::Navigate => result::change(navigate::call(call).await),
         }
     }
 }

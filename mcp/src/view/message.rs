@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Id, Time};
+use crate::arguments::TELLS_NULL;
 
 /// One message of a branch's history.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -123,7 +124,10 @@ pub(crate) enum PartView {
 
 /// Whatever JSON can say, spelled out: some clients refuse a schema that says nothing.
 fn any_json(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["object", "array", "string", "number", "boolean", "null"] })
+    json_schema!({
+        "type": ["object", "array", "string", "number", "boolean", "null"],
+        TELLS_NULL: true,
+    })
 }
 
 /// Something kept elsewhere.

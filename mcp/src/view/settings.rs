@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rmcp::model::JsonObject;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use scripta_events::domain::{
     Connection, ConnectionDocument, Document, GlobalSettings, Provider, SecretValue, ToolServer,
     ToolServerId, WorkspaceDocuments, WorkspaceId,
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::security::same;
 use super::{Id, SecurityView, TransportView};
+use crate::arguments::TELLS_NULL;
 use crate::secrets::{SecretName, SecretStore};
 
 /// The most calls of one tool in one run where nothing says otherwise.
@@ -104,8 +105,9 @@ pub(crate) struct ConnectionView {
     good_for: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prices: Option<JsonObject>,
-    /// Whether a secret is stored for it. Secrets are never returned.
-    has_credential: bool,
+    /// Whether a secret is stored for it; null in a read of the past. Secrets are never returned.
+    #[schemars(schema_with = "boolean_or_null")]
+    has_credential: Option<bool>,
 }
 
 /// A connection to a model, whole.
@@ -182,13 +184,23 @@ pub(crate) struct ToolServerView {
     /// Whether it comes with the program: name and transport are read-only, and it can't be
     /// deleted.
     bundled: bool,
-    /// Whether the values of all its variables and headers are stored; false where it has none.
-    has_credential: bool,
+    /// Whether the values of all its variables and headers are stored; false where it has none;
+    /// null in a read of the past.
+    #[schemars(schema_with = "boolean_or_null")]
+    has_credential: Option<bool>,
+}
+
+/// For what may be unknown: an absent member would be taken for an oversight.
+fn boolean_or_null(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["boolean", "null"], TELLS_NULL: true })
 }
 
 impl SettingsView {
-    /// What there is, with what the store of secrets has.
-    pub(crate) fn of(documents: &WorkspaceDocuments, store: &dyn SecretStore) -> SettingsView {
+    /// What there is, with what the store of secrets has; it is no part of the past.
+    pub(crate) fn of(
+        documents: &WorkspaceDocuments,
+        store: Option<&dyn SecretStore>,
+    ) -> SettingsView {
         let settings = &documents.settings;
         let connections = documents.connections.values();
         let servers = documents.servers.values();
@@ -268,14 +280,15 @@ impl From<&ConnectionDocument> for ConnectionView {
             rating: connection.rating,
             good_for: connection.good_for.clone(),
             prices: object(connection.prices.as_deref()),
-            has_credential: document.credential,
+            has_credential: Some(document.credential),
         }
     }
 }
 
 impl ConnectionView {
-    fn stored(document: &ConnectionDocument, store: &dyn SecretStore) -> ConnectionView {
-        let has_credential = store.get(&SecretName::Connection(document.value.id)).is_some();
+    fn stored(document: &ConnectionDocument, store: Option<&dyn SecretStore>) -> ConnectionView {
+        let name = SecretName::Connection(document.value.id);
+        let has_credential = store.map(|store| store.get(&name).is_some());
         ConnectionView { has_credential, ..ConnectionView::from(document) }
     }
 }
@@ -325,16 +338,17 @@ impl From<&Document<ToolServer>> for ToolServerView {
             prefix: server.prefix.clone(),
             enabled: server.enabled,
             bundled: server.id.is_bundled(),
-            has_credential: !(server.env.is_empty() && server.headers.is_empty()),
+            has_credential: Some(!(server.env.is_empty() && server.headers.is_empty())),
         }
     }
 }
 
 impl ToolServerView {
-    fn stored(document: &Document<ToolServer>, store: &dyn SecretStore) -> ToolServerView {
-        let stored = secret_names(&document.value).all(|name| store.get(&name).is_some());
-        let view = ToolServerView::from(document);
-        ToolServerView { has_credential: view.has_credential && stored, ..view }
+    fn stored(document: &Document<ToolServer>, store: Option<&dyn SecretStore>) -> ToolServerView {
+        let mut names = secret_names(&document.value).peekable();
+        let has_credential = store
+            .map(|store| names.peek().is_some() && names.all(|name| store.get(&name).is_some()));
+        ToolServerView { has_credential, ..ToolServerView::from(document) }
     }
 }
 

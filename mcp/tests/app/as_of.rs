@@ -97,7 +97,13 @@ async fn what_was_read_once_is_read_again() {
         record(&world, &projects, &chats, &mut recorded).await;
     }
     assert!(recorded.len() > 50);
-    for Recorded { mut query, answer } in recorded {
+    for Recorded { mut query, mut answer } in recorded {
+        // The store of secrets has no past.
+        if query["resource"] == "Settings" {
+            for server in answer["items"][0]["toolServers"].as_array_mut().unwrap() {
+                server["hasCredential"] = json!(null);
+            }
+        }
         query["asOf"] = json!(answer["position"].to_string());
         assert_eq!(world.read(query.clone()).await, answer, "{query}");
     }

@@ -13,6 +13,7 @@ mod instructions;
 mod memory;
 mod menus;
 mod mirror;
+mod navigation;
 mod operations;
 mod pages;
 mod policies;

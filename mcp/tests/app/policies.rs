@@ -69,7 +69,7 @@ async fn a_run_goes_by_the_policies_of_the_moment() {
     let project = run.project.to_string();
     let session = world.toolbox.open(run).await.unwrap();
     let call = async |tool: &str, arguments: Value| {
-        let request = request(tool, &arguments.to_string());
+        let request = request(tool, arguments);
         let outcome = session.call(request, CancellationToken::new()).await;
         (!outcome.is_error, outcome.text)
     };
@@ -87,7 +87,7 @@ async fn a_run_goes_by_the_policies_of_the_moment() {
     });
     set(&world, policy("Project", &project, "app_chats", rules)).await;
     // The same request is the same operation, and takes effect once.
-    let once = request("app_chats", &rename(1).to_string());
+    let once = request("app_chats", rename(1));
     for replayed in [false, true] {
         let outcome = session.call(once.clone(), CancellationToken::new()).await;
         assert!(!outcome.is_error, "{}", outcome.text);

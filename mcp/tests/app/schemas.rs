@@ -23,7 +23,8 @@ async fn the_tools_are_listed_in_a_fixed_order_with_caching_hints() {
             "app_security",
             "app_resources",
             "app_memory",
-            "app_instructions"
+            "app_instructions",
+            "app_navigate"
         ]
     );
     assert!(first.ttl_ms.unwrap() > 0);

@@ -297,7 +297,7 @@ impl Projections {
 
     /// Searches the messages. The page begins after `after` and has at most `limit` hits; it
     /// ends early after [`MAX_EXAMINED`](crate::MAX_EXAMINED) messages or
-    /// [`page_time`](Options::page_time).
+    /// [`page_time`](crate::Options::page_time).
     ///
     /// # Errors
     ///

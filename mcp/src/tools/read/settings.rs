@@ -10,7 +10,8 @@ pub(super) const SHAPE: Shape =
 
 pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
     let documents = reader.projections.workspace()?;
-    let view = SettingsView::of(&documents, &*reader.secrets);
+    let present = reader.arguments.as_of.is_none();
+    let view = SettingsView::of(&documents, present.then_some(&*reader.secrets));
     let phrase = match view.connections() {
         1 => "Read the settings, with 1 connection".to_owned(),
         count => format!("Read the settings, with {count} connections"),
