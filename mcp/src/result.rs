@@ -201,7 +201,7 @@ fn structured(result: &impl Serialize, is_error: bool) -> CallToolResult {
 
 impl<D> Rejected<D> {
     pub(crate) fn refused(phrase: impl Into<String>) -> Rejected<D> {
-        Rejected::Refused { phrase: phrase.into() }
+        Rejected::Refused { phrase: bounded(phrase.into()) }
     }
 
     /// What the actors answered, with the document as callers see it.
@@ -214,7 +214,9 @@ impl<D> Rejected<D> {
             ExecuteError::Conflict { revision, state, .. } => {
                 Rejected::Conflict { phrase, document: Box::new(view(&state)), revision }
             }
-            ExecuteError::Refused(refusal) => Rejected::Refused { phrase: refused(&refusal) },
+            ExecuteError::Refused(refusal) => {
+                Rejected::Refused { phrase: bounded(refused(&refusal)) }
+            }
             _ => Rejected::Refused { phrase },
         }
     }
@@ -279,6 +281,21 @@ impl<D> From<ArgumentError> for Rejected<D> {
 
 /// An error with what caused it, as one sentence.
 pub(crate) fn sentence_of(error: &dyn Error) -> String {
+    bounded(whole_sentence_of(error))
+}
+
+/// The longest sentence of a refusal, in characters (inclusive): what a caller sent may stand in it,
+/// and is not sent back whole.
+const MAX_SENTENCE: usize = 1_500;
+
+fn bounded(text: String) -> String {
+    match text.char_indices().nth(MAX_SENTENCE) {
+        None => text,
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+    }
+}
+
+fn whole_sentence_of(error: &dyn Error) -> String {
     let mut text = capitalised(&error.to_string());
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -11,10 +11,10 @@ use crate::security::connection;
 use crate::world::{World, id, world};
 
 /// What there is in a world that an operation can be about.
-struct Scene {
-    world: World,
+pub struct Scene {
+    pub world: World,
     /// By the names that arguments have for them.
-    ids: BTreeMap<&'static str, String>,
+    pub ids: BTreeMap<&'static str, String>,
     folder: tempfile::TempDir,
 }
 
@@ -22,8 +22,8 @@ struct Scene {
 const SWEPT: u64 = 2;
 
 /// One operation.
-struct Row {
-    tool: &'static str,
+pub struct Row {
+    pub tool: &'static str,
     operation: &'static str,
     /// Its own arguments, beside the ids that it names and the revision it expects.
     arguments: fn(&Scene) -> Value,
@@ -39,7 +39,7 @@ struct Row {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     /// A dry run of it is refused.
     Changes,
     /// A dry run of it is what it does unless told otherwise.
@@ -79,7 +79,7 @@ impl Row {
     }
 
     /// The call, about the things of a scene.
-    fn call(&self, scene: &Scene) -> Value {
+    pub fn call(&self, scene: &Scene) -> Value {
         let mut call = (self.arguments)(scene);
         call["operation"] = json!(self.operation);
         for name in self.about {
@@ -136,7 +136,7 @@ fn policy(scope: &str, decision: &str) -> Value {
     })
 }
 
-fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<Row> {
     vec![
         row("app_projects", "Create", &[], |_| json!({ "name": "P" }), |_| json!({ "name": "Q" }))
             .foreign("stopRuns"),
@@ -375,7 +375,7 @@ fn rows() -> Vec<Row> {
 }
 
 impl Scene {
-    async fn new() -> Scene {
+    pub async fn new() -> Scene {
         let world = world().await;
         let mut scene = Scene { world, ids: BTreeMap::new(), folder: tempfile::tempdir().unwrap() };
         let project = scene.world.project("Work").await;
