@@ -2,7 +2,7 @@
 
 use rmcp::model::CompletionInfo;
 use scripta_events::domain::ChatId;
-use scripta_projections::{Projections, QueryError};
+use scripta_projections::{ProjectionName, Projections, QueryError};
 
 /// The most chats or entries whose names are compared (inclusive), the newest or first of them: it
 /// takes some milliseconds.
@@ -15,6 +15,17 @@ pub(crate) enum Of {
     Chat,
     Branch,
     Memory,
+}
+
+impl Of {
+    /// The projections that names are looked up in.
+    pub(crate) fn read_from(self) -> &'static [ProjectionName] {
+        match self {
+            Of::Project => &[ProjectionName::Projects],
+            Of::Chat | Of::Branch => &[ProjectionName::Chats],
+            Of::Memory => &[ProjectionName::Memory],
+        }
+    }
 }
 
 /// What was found so far.

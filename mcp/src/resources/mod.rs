@@ -142,8 +142,11 @@ pub(crate) async fn completions(
     let look = move |projections: &scripta_projections::Projections| {
         Ok::<_, ScopeError>(complete::complete(projections, of, &typed)?)
     };
-    let found = scope::look_up(app, look).await;
-    found.map_err(|error| ErrorData::internal_error(sentence_of(&error), None))
+    let found = async {
+        app.reached(of.read_from()).await?;
+        scope::look_up(app, look).await
+    };
+    found.await.map_err(|error: ScopeError| ErrorData::internal_error(sentence_of(&error), None))
 }
 
 /// What the id in this template is of.
