@@ -1,4 +1,5 @@
-//! Measurements, each beside its alternative in the same run: `scripta-benches log`.
+//! Measurements, each beside its alternative in the same run: `scripta-benches log`, `scripta-benches
+//! service`.
 
 mod curves;
 mod folder;
@@ -7,6 +8,7 @@ mod log;
 #[cfg(feature = "peers")]
 mod peers;
 mod raw;
+mod service;
 mod store;
 mod table;
 
@@ -25,6 +27,11 @@ struct Arguments {
 enum What {
     /// The event log: durable appends, sequential reads; with --curves, how it grows.
     Log(log::Arguments),
+    /// The service over HTTP: calls of tools, beside a tool that does nothing.
+    Service(service::Arguments),
+    /// Serves a tool that does nothing, until it is killed. The service's measurement starts it.
+    #[command(hide = true)]
+    Bare(service::bare::Arguments),
     /// Fills a log, says so, and goes on until it is killed. The curves start it.
     #[command(hide = true)]
     Fill(curves::fill::Arguments),
@@ -51,6 +58,8 @@ struct Common {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().what {
         What::Log(arguments) => log::run(&arguments),
+        What::Service(arguments) => service::run(&arguments),
+        What::Bare(arguments) => service::bare::run(&arguments),
         What::Fill(arguments) => curves::fill::run(&arguments),
         What::Probe(arguments) => curves::probe::run(&arguments),
     }

@@ -216,19 +216,7 @@ impl Chance {
 }
 
 fn message(text: &str) -> Message {
-    Message {
-        id: MessageId(uuid::Uuid::now_v7()),
-        role: Role::User,
-        parts: vec![Part::Text { text: text.to_owned() }],
-        created_at: Timestamp::now(),
-        sender: None,
-        intent: None,
-        run: None,
-        connection: None,
-        model: None,
-        usage: None,
-        refs: Vec::new(),
-        reviews: Vec::new(),
-        status: MessageStatus::Complete,
-    }
+    let role = Role::User;
+    let parts = vec![Part::Text { text: text.to_owned() }];
+    Message::new(MessageId(uuid::Uuid::now_v7()), role, parts, Timestamp::now())
 }

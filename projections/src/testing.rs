@@ -271,19 +271,5 @@ pub(crate) fn message(role: Role, text: &str) -> Message {
     } else {
         Part::Text { text: text.to_owned() }
     };
-    Message {
-        id: MessageId(Uuid::now_v7()),
-        role,
-        parts: vec![part],
-        created_at: Timestamp::now(),
-        sender: None,
-        intent: None,
-        run: None,
-        connection: None,
-        model: None,
-        usage: None,
-        refs: Vec::new(),
-        reviews: Vec::new(),
-        status: MessageStatus::Complete,
-    }
+    Message::new(MessageId(Uuid::now_v7()), role, vec![part], Timestamp::now())
 }

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use scripta_events::domain::{
     BRANCH, BranchEvent, BranchId, ChatId, ConnectionId, Intent, Message, MessageAppended,
-    MessageId, MessageStatus, Part, Role, RunFailed, RunId, RunStarted, Sender, TurnEnded,
-    TurnOutcome, TurnStarted,
+    MessageId, Part, Role, RunFailed, RunId, RunStarted, Sender, TurnEnded, TurnOutcome,
+    TurnStarted,
 };
 use scripta_events::log::{Check, Expectation};
 use scripta_events::{Category, Revision, StreamId, Timestamp};
@@ -347,27 +347,8 @@ impl NewMessage {
             intent: self.intent,
             refs: self.refs.clone(),
             reviews: self.reviews.clone(),
-            ..said(self.id, Role::User, parts, now)
+            ..Message::new(self.id, Role::User, parts, now)
         }
-    }
-}
-
-/// A whole message that says no more than who speaks and what.
-pub(crate) fn said(id: MessageId, role: Role, parts: Vec<Part>, now: Timestamp) -> Message {
-    Message {
-        id,
-        role,
-        parts,
-        created_at: now,
-        sender: None,
-        intent: None,
-        run: None,
-        connection: None,
-        model: None,
-        usage: None,
-        refs: vec![],
-        reviews: vec![],
-        status: MessageStatus::Complete,
     }
 }
 

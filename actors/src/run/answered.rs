@@ -7,7 +7,6 @@ use scripta_events::domain::{
 };
 
 use super::{RunFacts, RunState, with_branch};
-use crate::branch::said;
 use crate::{BranchKey, Decision, Effect, Run};
 
 pub(super) struct Answer<'a> {
@@ -57,7 +56,7 @@ pub(super) fn answer_of(
         run: Some(state.id),
         connection: Some(state.connection.clone()),
         model: state.model.clone(),
-        ..said(id, Role::Assistant, parts, now)
+        ..Message::new(id, Role::Assistant, parts, now)
     }
 }
 

@@ -6,7 +6,6 @@ use scripta_events::domain::{
 };
 
 use super::{CallState, RunFacts, RunState, with_branch};
-use crate::branch::said;
 use crate::{Decision, Run, ToolOutcome};
 
 /// The last result of an answer's calls begins the next model step, in the same commit.
@@ -45,5 +44,5 @@ pub(super) fn result(
         meta: None,
     };
     let parts = vec![Part::ToolResult(result)];
-    Message { run: Some(state.id), ..said(id, Role::Tool, parts, now) }
+    Message { run: Some(state.id), ..Message::new(id, Role::Tool, parts, now) }
 }

@@ -7,7 +7,6 @@ use scripta_events::{OperationId, Timestamp};
 use uuid::Uuid;
 
 use super::Given;
-use crate::branch::said;
 use crate::{
     BranchCommand, BranchStatus, ChatCommand, Effect, MAX_IMPORT_MESSAGES, MAX_MESSAGE_BYTES,
     MAX_QUEUED, MAX_TITLE_CHARS, Partial, PauseReason, Refusal, RunCommand, RunStatus, ToolOutcome,
@@ -35,7 +34,7 @@ fn prepared(given: &mut Given) {
 }
 
 fn imported(id: u128) -> Message {
-    said(MessageId(Uuid::from_u128(id)), Role::User, vec![], Timestamp(1))
+    Message::new(MessageId(Uuid::from_u128(id)), Role::User, vec![], Timestamp(1))
 }
 
 #[test]

@@ -230,21 +230,13 @@ impl Writer {
 
     fn message(&self, chat: ChatId, node: &Node) -> Message {
         let draft = &node.draft;
+        let (id, created_at) = (ids::message(chat, &node.id), draft.created_at.unwrap_or_default());
         Message {
-            id: ids::message(chat, &node.id),
-            role: draft.role,
-            parts: draft.parts.clone(),
-            created_at: draft.created_at.unwrap_or_default(),
             // Exports are a person's own: what its user said, this machine's person said.
             sender: (draft.role == Role::User).then_some(Sender::User),
-            intent: None,
-            run: None,
-            connection: None,
             model: draft.model.clone(),
-            usage: None,
-            refs: Vec::new(),
-            reviews: Vec::new(),
             status: draft.status,
+            ..Message::new(id, draft.role, draft.parts.clone(), created_at)
         }
     }
 }

@@ -37,6 +37,27 @@ pub struct Message {
     pub status: MessageStatus,
 }
 
+impl Message {
+    /// A whole message that says no more than who speaks, what, and when.
+    pub fn new(id: MessageId, role: Role, parts: Vec<Part>, created_at: Timestamp) -> Message {
+        Message {
+            id,
+            role,
+            parts,
+            created_at,
+            sender: None,
+            intent: None,
+            run: None,
+            connection: None,
+            model: None,
+            usage: None,
+            refs: vec![],
+            reviews: vec![],
+            status: MessageStatus::Complete,
+        }
+    }
+}
+
 /// Who speaks in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {

@@ -9,7 +9,7 @@ use scripta_actors::{
     demo,
 };
 use scripta_events::Timestamp;
-use scripta_events::domain::{ConnectionId, Message, MessageId, MessageStatus, Part, Role};
+use scripta_events::domain::{ConnectionId, Message, MessageId, Part, Role};
 use scripta_events::log::Filter;
 use serde_json::json;
 use uuid::Uuid;
@@ -57,21 +57,9 @@ struct Told {
 }
 
 fn message(number: usize) -> Message {
-    Message {
-        id: MessageId(Uuid::now_v7()),
-        role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
-        parts: vec![Part::Text { text: format!("Message {number}") }],
-        created_at: Timestamp::now(),
-        sender: None,
-        intent: None,
-        run: None,
-        connection: None,
-        model: None,
-        usage: None,
-        refs: vec![],
-        reviews: vec![],
-        status: MessageStatus::Complete,
-    }
+    let role = if number.is_multiple_of(2) { Role::User } else { Role::Assistant };
+    let parts = vec![Part::Text { text: format!("Message {number}") }];
+    Message::new(MessageId(Uuid::now_v7()), role, parts, Timestamp::now())
 }
 
 impl Told {

@@ -4,7 +4,7 @@
 use futures::StreamExt;
 use scripta_events::Timestamp;
 use scripta_events::domain::{
-    ConnectionId, Message, MessageId, MessageStatus, Part, Role, ToolCall, ToolResult, Usage,
+    ConnectionId, Message, MessageId, Part, Role, ToolCall, ToolResult, Usage,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -72,21 +72,7 @@ fn sse(events: &[&str]) -> String {
 }
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
-    Message {
-        id: MessageId::random(),
-        role,
-        parts,
-        created_at: Timestamp(0),
-        sender: None,
-        intent: None,
-        run: None,
-        connection: None,
-        model: None,
-        usage: None,
-        refs: vec![],
-        reviews: vec![],
-        status: MessageStatus::Complete,
-    }
+    Message::new(MessageId::random(), role, parts, Timestamp(0))
 }
 
 fn text(role: Role, text: &str) -> Message {
