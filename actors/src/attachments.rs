@@ -1,6 +1,6 @@
 //! What is attached to messages: resources of the project, and reviews of the chat.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use scripta_events::domain::{ChatId, Message, ResourceId, ResourceKind, ReviewComment, ReviewId};
@@ -12,6 +12,9 @@ use crate::{LoadError, NewMessage, ProjectState, Refusal, Review, ReviewKey, Rev
 /// The most that a model is told of what is attached in a conversation, in bytes of text
 /// (inclusive): as much as of its memory.
 pub(crate) const MAX_MANIFEST_BYTES: usize = 64 * 1024;
+
+/// Ends an entry that isn't told whole.
+const CUT: &str = "\n  - (cut here: app_read Review has all of it)";
 
 const HEADING: &str = "# What is attached to the messages\n\nFiles and directories are named, not \
                        read; reviews are as they are now, the newest message's first.";
@@ -57,12 +60,12 @@ pub(crate) async fn manifest(
     let mut manifest = Manifest::default();
     for message in messages.iter().rev() {
         for id in &message.refs {
-            if manifest.is_new(*id) {
+            if manifest.wants(*id) {
                 manifest.add(resource_line(project, ResourceId(*id)));
             }
         }
         for id in &message.reviews {
-            if manifest.is_new(*id) {
+            if manifest.wants(*id) {
                 let state = review(engine, chat, ReviewId(*id)).await?;
                 manifest.add(state.map(|state| review_text(&state)));
             }
@@ -93,10 +96,11 @@ fn resource_line(project: Option<&ProjectState>, id: ResourceId) -> Option<Strin
 fn review_text(state: &ReviewState) -> String {
     let ReviewState { id, message, name, files, comments, .. } = state;
     let mut text = format!("\n- review '{name}' ({id}) of the changes of message {message}");
+    let mut by_file: HashMap<&str, Vec<&ReviewComment>> = HashMap::new();
+    comments.iter().for_each(|it| by_file.entry(&it.file).or_default().push(it));
     for file in files {
         text.push_str(&format!("\n  - {file}"));
-        for ReviewComment { line, text: said, .. } in comments.iter().filter(|it| it.file == *file)
-        {
+        for ReviewComment { line, text: said, .. } in by_file.remove(&**file).unwrap_or_default() {
             let place = line.map_or(String::new(), |line| format!("line {line}: "));
             text.push_str(&format!("\n    - {place}{said}"));
         }
@@ -108,21 +112,34 @@ fn review_text(state: &ReviewState) -> String {
 struct Manifest {
     known: HashSet<uuid::Uuid>,
     told: String,
+    is_full: bool,
     omitted: usize,
 }
 
 impl Manifest {
-    fn is_new(&mut self, id: uuid::Uuid) -> bool {
-        self.known.insert(id)
+    /// Whether this is new, and there may be room for it: what has none isn't looked up.
+    fn wants(&mut self, id: uuid::Uuid) -> bool {
+        let is_new = self.known.insert(id);
+        self.omitted += usize::from(is_new && self.is_full);
+        is_new && !self.is_full
     }
 
-    /// Adds an entry whole, as long as there is room.
+    /// Adds an entry, or the lines of it that there is room for.
     fn add(&mut self, entry: Option<String>) {
         let Some(entry) = entry else { return };
-        if self.told.len() + entry.len() > MAX_MANIFEST_BYTES {
-            self.omitted += 1;
-        } else {
+        let room = MAX_MANIFEST_BYTES - self.told.len();
+        if entry.len() <= room {
             self.told.push_str(&entry);
+            return;
+        }
+        self.is_full = true;
+        let room = room.saturating_sub(CUT.len());
+        let fits = entry.get(..entry.floor_char_boundary(room)).unwrap_or_default();
+        // Whole lines, and more of it than its name.
+        let (lines, _) = fits.rsplit_once('\n').unwrap_or_default();
+        match lines.trim_start().contains('\n') {
+            true => self.told.extend([lines, CUT]),
+            false => self.omitted += 1,
         }
     }
 
@@ -141,6 +158,7 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use scripta_events::Timestamp;
     use scripta_events::domain::MessageId;
 
@@ -151,21 +169,37 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_told_whole_once_and_within_the_bound() {
+    fn entries_are_told_once_and_within_the_bound() {
         assert_eq!(Manifest::default().text(), "");
         let mut manifest = Manifest::default();
-        let id = uuid::Uuid::from_u128(1);
-        assert!(manifest.is_new(id));
-        assert!(!manifest.is_new(id));
+        let id = |number| uuid::Uuid::from_u128(number);
+        assert!(manifest.wants(id(1)));
+        assert!(!manifest.wants(id(1)));
         manifest.add(entry(MAX_MANIFEST_BYTES - 1));
         manifest.add(entry(2));
-        manifest.add(entry(1));
-        assert_eq!((manifest.told.len(), manifest.omitted), (MAX_MANIFEST_BYTES, 1));
+        // What comes then isn't looked up.
+        assert!(!manifest.wants(id(2)) && !manifest.wants(id(2)));
+        assert_eq!((manifest.told.len(), manifest.omitted), (MAX_MANIFEST_BYTES - 1, 2));
         assert!(
             manifest.text().ends_with(
-                "- 1 more, too much for here: app_read Reviews and Resources have them."
+                "- 2 more, too much for here: app_read Reviews and Resources have them."
             )
         );
+    }
+
+    #[test]
+    fn an_entry_too_long_is_cut_at_a_line() {
+        let mut manifest = Manifest::default();
+        let line = format!("\n    - {}", "y".repeat(993));
+        manifest.add(Some(format!("\n- review{}", line.repeat(70))));
+        let told = &manifest.told;
+        assert!(told.len() <= MAX_MANIFEST_BYTES && told.ends_with(CUT), "{}", told.len());
+        assert_eq!(told.strip_suffix(CUT).unwrap(), format!("\n- review{}", line.repeat(65)));
+        // Its name alone would tell nothing.
+        let mut manifest = Manifest::default();
+        manifest.add(entry(MAX_MANIFEST_BYTES - 200));
+        manifest.add(Some(format!("\n- review{line}")));
+        assert_eq!((manifest.told.len(), manifest.omitted), (MAX_MANIFEST_BYTES - 200, 1));
     }
 
     #[test]

@@ -158,6 +158,17 @@ pub enum ExecuteError<A: Aggregate> {
     Encode(#[from] CodecError),
 }
 
+impl<A: Aggregate> ExecuteError<A> {
+    /// Whether the change may be in the log all the same.
+    pub fn may_be_written(&self) -> bool {
+        matches!(
+            self,
+            ExecuteError::Log(AppendError::OutcomeUnknown { .. })
+                | ExecuteError::Load(LoadError::ShuttingDown)
+        )
+    }
+}
+
 impl<A: Aggregate> From<ReadError> for ExecuteError<A> {
     fn from(error: ReadError) -> ExecuteError<A> {
         ExecuteError::Load(error.into())

@@ -93,17 +93,22 @@ async fn decide<A: Aggregate>(
     replica: &Replica<A>,
     order: &Order<A>,
 ) -> Result<Decision<A>, ExecuteError<A>> {
-    let state = replica.state();
-    if let (Some(state), Some(expected)) = (state, A::expected(&order.command))
+    let known = replica.state();
+    let state = known.map(|state| &**state);
+    let mut facts = A::gather(engine, replica.id(), state, &order.command).await?;
+    let decided = A::decide(replica.id(), state, &order.command, &mut facts);
+    // Nobody is asked to decide again about what is gone.
+    if let Err(refusal @ Refusal::Gone { .. }) = decided {
+        return Err(refusal.into());
+    }
+    if let (Some(state), Some(expected)) = (known, A::expected(&order.command))
         && let Some(revision) = A::document_revision(state, &order.command)
         && revision != expected
     {
         let (id, state) = (replica.id(), state.clone());
         return Err(ExecuteError::Conflict { id, expected, revision, state });
     }
-    let state = state.map(|state| &**state);
-    let mut facts = A::gather(engine, replica.id(), state, &order.command).await?;
-    Ok(A::decide(replica.id(), state, &order.command, &mut facts)?)
+    Ok(decided?)
 }
 
 /// The state right after the operation, and the receipt as one that is repeated.

@@ -53,7 +53,7 @@ pub use model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, Models};
 pub use names::{MAX_NAME_CHARS, MAX_TITLE_CHARS};
 pub use project::{
     Instructions, MAX_DIRECTORIES, MAX_DIRECTORY_BYTES, MAX_INSTRUCTIONS_BYTES, MAX_RESOURCES,
-    Place, ProjectChanges, ProjectCommand, ProjectFacts, ProjectState, ResourceState,
+    NoPlace, Place, ProjectChanges, ProjectCommand, ProjectFacts, ProjectState, ResourceState,
 };
 pub use review::{
     MAX_COMMENT_BYTES, MAX_FILE_PATH_BYTES, MAX_REVIEW_BYTES, MAX_REVIEW_COMMENTS,

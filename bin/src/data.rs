@@ -118,13 +118,24 @@ pub fn make_folder(path: &Path) -> Outcome {
 /// Writes a file that only its owner may read, whole or not at all: under another name, synced,
 /// then renamed.
 pub fn write_private(path: &Path, contents: &[u8]) -> std::io::Result<()> {
+    replace_private(path, contents)?;
+    sync_folder_of(path)
+}
+
+/// The same, without the last step: until [`sync_folder_of`] a power cut may bring the former file
+/// back. Where it fails, the former file is there.
+pub fn replace_private(path: &Path, contents: &[u8]) -> std::io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".draft");
     let draft = PathBuf::from(draft);
     let mut file = create_private(&draft)?;
     file.write_all(contents)?;
     file.sync_all()?;
-    std::fs::rename(&draft, path)?;
+    std::fs::rename(&draft, path)
+}
+
+/// Makes durable which files are in the folder of this one.
+pub fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     match path.parent() {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),

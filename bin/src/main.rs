@@ -29,7 +29,10 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing::Level;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::prelude::*;
 
 use cli::{Cli, Command, Serve};
 use config::{Config, Process};
@@ -78,9 +81,31 @@ fn log_to_stderr(config: &Config) -> Outcome {
     let filter = EnvFilter::try_new(&config.log).map_err(|error| {
         Failure::usage(format!("{:?} is no filter for log lines: {error}", config.log))
     })?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    lines.try_init().map_err(|error| Failure::failed(format!("no log lines: {error}")))
+        .with_writer(std::io::stderr)
+        .with_filter(filter)
+        .with_filter(filter_fn(|metadata| may_be_told(metadata.target(), *metadata.level())));
+    tracing_subscriber::registry()
+        .with(lines)
+        .try_init()
+        .map_err(|error| Failure::failed(format!("no log lines: {error}")))
+}
+
+/// Whether lines of this kind may be written, whatever the filter asks for: libraries that see
+/// whole requests, headers and bodies write them to their fine lines, and with them secrets.
+fn may_be_told(target: &str, level: Level) -> bool {
+    const SEE_SECRETS: [&str; 9] = [
+        "rmcp",
+        "rmcp_actix_web",
+        "genai",
+        "h2",
+        "hyper",
+        "hyper_util",
+        "reqwest",
+        "actix_http",
+        "actix_web",
+    ];
+    let library = target.split("::").next().unwrap_or_default();
+    level <= Level::INFO || !SEE_SECRETS.contains(&library)
 }

@@ -14,11 +14,11 @@ use std::sync::{Mutex, PoisonError};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use scripta_events::domain::ToolServerId;
-use scripta_mcp::{Secret, SecretError, SecretName, SecretStore};
+use scripta_mcp::{Secret, SecretError, SecretName, SecretStore, apply_to};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::data::{DataFolder, make_folder, write_private};
+use crate::data::{DataFolder, make_folder, replace_private, sync_folder_of, write_private};
 use crate::failure::{Failure, Outcome};
 
 /// What the file begins with.
@@ -218,24 +218,30 @@ impl SecretStore for FileSecrets {
     fn change(&self, changes: &[(SecretName, Option<Secret>)]) -> Result<(), SecretError> {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut new = secrets.clone();
-        for (name, secret) in changes {
-            match secret {
-                Some(secret) => new.insert(name.clone(), secret.clone()),
-                None => new.remove(name),
-            };
-        }
+        apply_to(&mut new, changes);
         if new == *secrets {
             return Ok(());
         }
-        let file = self.encrypt(&new).map_err(|reason| SecretError { reason })?;
-        write_private(&self.path, &file)
-            .map_err(|error| SecretError { reason: error.to_string() })?;
+        let unchanged = |reason| SecretError::Unchanged { reason };
+        let file = self.encrypt(&new).map_err(unchanged)?;
+        if file.len() as u64 > MAX_FILE_BYTES {
+            let reason =
+                format!("all secrets together would have more than {MAX_FILE_BYTES} bytes");
+            return Err(unchanged(reason));
+        }
+        replace_private(&self.path, &file).map_err(|error| unchanged(error.to_string()))?;
         *secrets = new;
-        Ok(())
+        sync_folder_of(&self.path)
+            .map_err(|error| SecretError::NotDurable { reason: error.to_string() })
     }
 
     fn get(&self, name: &SecretName) -> Option<Secret> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn names(&self, server: ToolServerId) -> Vec<SecretName> {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.keys().filter(|name| name.server() == Some(server)).cloned().collect()
     }
 
     fn digest(&self, secret: &Secret) -> [u8; 32] {

@@ -32,7 +32,7 @@ mod view;
 
 pub use caller::{Caller, Role, RunScope};
 pub use navigation::Navigate;
-pub use secrets::{MemorySecrets, Secret, SecretError, SecretName, SecretStore};
+pub use secrets::{MemorySecrets, Secret, SecretError, SecretName, SecretStore, apply_to};
 pub use server::{AppServer, FindCaller, NewServerError, SERVER_NAME};
 pub use stream::StreamError;
 pub use toolbox::AppToolbox;

@@ -33,11 +33,14 @@ pub trait SecretStore: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`SecretError`]; then nothing has changed.
+    /// [`SecretError`], which says whether it was changed all the same.
     fn change(&self, changes: &[(SecretName, Option<Secret>)]) -> Result<(), SecretError>;
 
     /// The secret, if there is one. It doesn't block.
     fn get(&self, name: &SecretName) -> Option<Secret>;
+
+    /// The names of all secrets that a tool server has here. It doesn't block.
+    fn names(&self, server: ToolServerId) -> Vec<SecretName>;
 
     /// A digest under a key of the store, the same after a restart: it tells whether two secrets
     /// are the same, and nothing else about them.
@@ -46,10 +49,32 @@ pub trait SecretStore: Send + Sync + 'static {
 
 /// Why secrets could not be changed.
 #[derive(Clone, Debug, Error)]
-#[error("the secret could not be stored ({reason}); nothing was changed, so try again")]
-pub struct SecretError {
-    /// What went wrong. It holds no secret.
-    pub reason: String,
+pub enum SecretError {
+    /// It failed, and nothing has changed.
+    #[error("the secret could not be stored ({reason}); nothing was changed, so try again")]
+    Unchanged {
+        /// What went wrong. It holds no secret.
+        reason: String,
+    },
+    /// It has changed, and whether that outlives a power cut is not known.
+    #[error("the secret was stored, but may be gone after a power cut ({reason}); set it again")]
+    NotDurable {
+        /// What went wrong. It holds no secret.
+        reason: String,
+    },
+}
+
+/// The secrets after these changes.
+pub fn apply_to(
+    secrets: &mut BTreeMap<SecretName, Secret>,
+    changes: &[(SecretName, Option<Secret>)],
+) {
+    for (name, secret) in changes {
+        match secret {
+            Some(secret) => secrets.insert(name.clone(), secret.clone()),
+            None => secrets.remove(name),
+        };
+    }
 }
 
 /// Secrets that end with the process, for tests and for programs that keep none.
@@ -64,6 +89,16 @@ pub(crate) struct Secrets {
     /// Held from the look at the log to the last write, so that a secret and the fact about it
     /// are those of one call.
     pub(crate) gate: tokio::sync::Mutex<()>,
+}
+
+impl SecretName {
+    /// The tool server that it is of; `None` for a connection's.
+    pub fn server(&self) -> Option<ToolServerId> {
+        match self {
+            SecretName::Connection(_) => None,
+            SecretName::Header(server, _) | SecretName::Variable(server, _) => Some(*server),
+        }
+    }
 }
 
 impl Secret {
@@ -100,18 +135,18 @@ impl MemorySecrets {
 impl SecretStore for MemorySecrets {
     fn change(&self, changes: &[(SecretName, Option<Secret>)]) -> Result<(), SecretError> {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, secret) in changes {
-            match secret {
-                Some(secret) => secrets.insert(name.clone(), secret.clone()),
-                None => secrets.remove(name),
-            };
-        }
+        apply_to(&mut secrets, changes);
         Ok(())
     }
 
     fn get(&self, name: &SecretName) -> Option<Secret> {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         secrets.get(name).cloned()
+    }
+
+    fn names(&self, server: ToolServerId) -> Vec<SecretName> {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.keys().filter(|name| name.server() == Some(server)).cloned().collect()
     }
 
     fn digest(&self, secret: &Secret) -> [u8; 32] {
@@ -134,6 +169,6 @@ impl Secrets {
         }
         let store = Arc::clone(&self.store);
         let changed = tokio::task::spawn_blocking(move || store.change(&changes)).await;
-        changed.unwrap_or_else(|error| Err(SecretError { reason: error.to_string() }))
+        changed.unwrap_or_else(|error| Err(SecretError::Unchanged { reason: error.to_string() }))
     }
 }

@@ -210,6 +210,8 @@ fn prepare(request: &ToolRequest, rules: &Rules) -> Result<CallToolRequestParams
     let mut arguments: JsonObject = serde_json::from_str(arguments).map_err(|error| {
         format!("The arguments of {tool} are not a JSON object ({error}); send one")
     })?;
+    // What the rules see is what the tool does: it would make the same repairs.
+    definition.repair(&mut arguments);
     let policies = rules.policies();
     if !policies.is_used(ToolServerId::APP) {
         return Err(format!(

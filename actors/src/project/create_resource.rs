@@ -2,7 +2,7 @@
 
 use scripta_events::domain::{ResourceCreated, ResourceId, ResourceKind};
 
-use super::{ProjectFacts, ProjectState};
+use super::{NoPlace, ProjectFacts, ProjectState};
 use crate::{Decision, Project, Refusal, Write};
 
 /// The most resources of a project (inclusive), retired ones counted: the project holds a line for
@@ -12,26 +12,28 @@ pub const MAX_RESOURCES: usize = 10_000;
 /// The same path gets the same resource, as long as that is not retired.
 pub(super) fn decide(
     state: &ProjectState,
-    kind: ResourceKind,
+    (path, kind): (&str, ResourceKind),
     facts: &mut ProjectFacts,
 ) -> Result<Decision<Project>, Refusal> {
     let place = match facts.place.take() {
         Some(Ok(place)) => place,
-        Some(Err(problem)) => return Err(Refusal::Invalid { field: "path", problem }),
+        Some(Err(NoPlace::Outside)) => {
+            let reason = format!(
+                "project '{}' may not read '{path}', which is outside of its directories and grants; \
+                 add the directory to the project, or grant it, first",
+                state.name
+            );
+            return Err(Refusal::Refused { reason });
+        }
+        Some(Err(NoPlace::Wrong(problem))) => {
+            return Err(Refusal::Invalid { field: "path", problem });
+        }
         None => return Err(Refusal::NotFound { what: "project", id: state.id.0 }),
     };
     if place.kind != kind {
         let (path, found) = (&place.path, name(place.kind));
         let problem = format!("is {}, but '{path}' is a {found}; give {found}", name(kind));
         return Err(Refusal::Invalid { field: "kind", problem });
-    }
-    if !place.readable {
-        let reason = format!(
-            "project '{}' may not read '{}', which is outside of its directories and grants; add the \
-             directory to the project, or grant it, first",
-            state.name, place.path
-        );
-        return Err(Refusal::Refused { reason });
     }
     let mut known = state.resources.values();
     let same = known.find(|it| !it.is_retired() && it.kind == kind && it.path == place.path);
@@ -73,8 +75,8 @@ mod tests {
         readable: bool,
     ) -> Result<usize, Refusal> {
         let mut facts = ProjectFacts::new();
-        let place = Place { path: path.to_owned(), kind: ResourceKind::File, readable };
-        facts.place = Some(Ok(place));
+        let place = Place { path: path.to_owned(), kind: ResourceKind::File };
+        facts.place = Some(if readable { Ok(place) } else { Err(NoPlace::Outside) });
         let path = format!("{path}/../{path}");
         when_with(state, ProjectCommand::CreateResource { path, kind }, facts)
     }
@@ -104,7 +106,7 @@ mod tests {
         let outside = create(&mut state, "/a", ResourceKind::File, false);
         assert!(matches!(outside, Err(Refusal::Refused { .. })));
         let mut facts = ProjectFacts::new();
-        facts.place = Some(Err("leads nowhere".to_owned()));
+        facts.place = Some(Err(NoPlace::Wrong("leads nowhere".to_owned())));
         let command =
             ProjectCommand::CreateResource { path: "/a".to_owned(), kind: ResourceKind::File };
         let nowhere = when_with(&mut state, command, facts);

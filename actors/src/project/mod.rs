@@ -20,11 +20,11 @@ use scripta_events::{Category, StreamId, Timestamp};
 
 pub use create::{MAX_DIRECTORIES, MAX_DIRECTORY_BYTES};
 pub use create_resource::MAX_RESOURCES;
-pub use place::Place;
+pub use place::{NoPlace, Place};
 pub use replace_instructions::MAX_INSTRUCTIONS_BYTES;
 pub use state::{Instructions, ProjectState, ResourceState};
 
-use self::place::look;
+use self::place::{MAX_LOOK, look};
 use crate::engine::Engine;
 use crate::security::{self, Scope};
 use crate::{Aggregate, Decision, Ids, LoadError, Project, Refusal, RunKey, SecurityCommand};
@@ -101,7 +101,7 @@ pub struct ProjectFacts {
     /// For a new default connection: why it can't be used.
     pub problem: Option<String>,
     /// For a new resource: where its path leads, or what is wrong with it.
-    pub place: Option<Result<Place, String>>,
+    pub place: Option<Result<Place, NoPlace>>,
 }
 
 impl ProjectFacts {
@@ -187,13 +187,16 @@ impl Aggregate for Project {
             ProjectCommand::Security(_) => facts.workspace = engine.workspace().await?,
             ProjectCommand::CreateResource { path, .. } => {
                 let mut readable = state.map(|state| state.readable()).unwrap_or_default();
-                if !readable.is_empty() {
-                    readable.extend(engine.workspace().await?.security.security.readable());
-                }
+                readable.extend(engine.workspace().await?.security.security.readable());
                 let path = path.clone();
                 let looked = engine.runtime.spawn_blocking(move || look(&path, &readable));
-                let broken = |_| Err("could not be looked at; try again".to_owned());
-                facts.place = Some(looked.await.unwrap_or_else(broken));
+                let looked = tokio::time::timeout(MAX_LOOK, looked).await;
+                facts.place = Some(match looked {
+                    Ok(Ok(place)) => place,
+                    Ok(Err(_)) | Err(_) => Err(NoPlace::Wrong(format!(
+                        "could not be looked at within {MAX_LOOK:?}; give one on a disk that answers"
+                    ))),
+                });
             }
             _ => {}
         }
@@ -216,8 +219,8 @@ impl Aggregate for Project {
                 create::decide(id, state, name, directories)
             }
             ProjectCommand::Update { changes, .. } => update::decide(existing()?, changes, facts),
-            ProjectCommand::CreateResource { kind, .. } => {
-                create_resource::decide(existing()?, *kind, facts)
+            ProjectCommand::CreateResource { path, kind } => {
+                create_resource::decide(existing()?, (path, *kind), facts)
             }
             ProjectCommand::RetireResource { resource, .. } => {
                 retire_resource::decide(existing()?, *resource)

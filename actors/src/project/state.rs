@@ -63,8 +63,7 @@ pub struct ResourceState {
 }
 
 impl ProjectState {
-    /// The directories that may be read in it, by its own word; none for one without any, where
-    /// everything may.
+    /// The directories that may be read in it, by its own word.
     pub(super) fn readable(&self) -> Vec<String> {
         let granted = self.security.security.readable();
         self.directories.iter().cloned().chain(granted).collect()

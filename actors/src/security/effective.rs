@@ -7,6 +7,7 @@ use scripta_events::domain::{
     PolicyDecision, RuleMatch, SecurityDocument, ToolPolicy, ToolServerId, WorkspaceDocuments,
 };
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 /// The three documents that decide about tools.
 #[derive(Clone, Copy, Debug)]
@@ -126,12 +127,20 @@ impl fmt::Display for PolicyScope {
 
 fn matches(wanted: &RuleMatch, argument: &str) -> bool {
     match wanted {
-        RuleMatch::OneOf(values) => values.iter().any(|value| value == argument),
+        RuleMatch::OneOf(values) => {
+            values.iter().any(|value| value == argument || is_same_id(value, argument))
+        }
         RuleMatch::Under(folder) => {
             let (path, folder) = (plain(argument), plain(folder));
             path.zip(folder).is_some_and(|(path, folder)| path.starts_with(folder))
         }
     }
+}
+
+/// Whether both are one id, which has several spellings.
+fn is_same_id(one: &str, other: &str) -> bool {
+    let ids = Uuid::parse_str(one).ok().zip(Uuid::parse_str(other).ok());
+    ids.is_some_and(|(one, other)| one == other)
 }
 
 /// An absolute path without detours, by its words alone; `None` for a relative one. Where links

@@ -5,7 +5,7 @@ use scripta_events::domain::{
 };
 
 use super::absent;
-use super::set_tool_server::check_header;
+use super::set_tool_server::{MAX_VALUES, check_header};
 use crate::Refusal;
 
 /// Each time it is set is a fact: what the secret was and is, is not known here.
@@ -40,7 +40,17 @@ pub fn check_owner(state: &WorkspaceDocuments, owner: &CredentialOwner) -> Resul
                 );
                 return Err(Refusal::Refused { reason });
             }
-            check_header("header", name)
+            check_header("header", name)?;
+            let headers = &document.value.headers;
+            if headers.len() >= MAX_VALUES && !headers.iter().any(|it| it.name == *name) {
+                return Err(Refusal::Full {
+                    what: "the tool server",
+                    limit: MAX_VALUES as u64,
+                    unit: "headers",
+                    instead: "leave one out by SetToolServer",
+                });
+            }
+            Ok(())
         }
     }
 }

@@ -17,7 +17,7 @@ pub const MAX_TOOL_SERVERS: usize = 256;
 const MAX_SERVER_NAME_CHARS: usize = 32;
 
 /// The most arguments, variables or headers, each (inclusive): a command line, not data.
-const MAX_VALUES: usize = 64;
+pub(super) const MAX_VALUES: usize = 64;
 
 /// The longest argument, path or name of a value, in bytes (inclusive): Linux's limit of a path.
 const MAX_TEXT_BYTES: usize = 4_096;

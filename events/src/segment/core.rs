@@ -320,11 +320,14 @@ impl<D: Disk, I: Index> Core<D, I> {
         if fits && (ahead || self.allocated >= self.options.segment_bytes) {
             return Ok(());
         }
-        let allocated = needed.max(self.allocated + 1).next_multiple_of(piece);
+        let mut allocated = needed.max(self.allocated + 1).next_multiple_of(piece);
         // Space ahead is a convenience, which is not taken out of the reserve.
         let kept = self.options.reserve_bytes.saturating_add(allocated - self.allocated);
-        if fits && self.free_bytes() < kept {
-            return Ok(());
+        if self.free_bytes() < kept {
+            if fits {
+                return Ok(());
+            }
+            allocated = needed;
         }
         let extended = self.active.file.allocate(allocated).and_then(|()| self.active.file.sync());
         match extended {

@@ -30,11 +30,16 @@ struct Kept {
 }
 
 impl KeptLists {
-    /// Keeps a listing, and gives the name that it can be found by.
+    /// Keeps a listing, or finds that the same one is kept already (one client that reads a first
+    /// page again and again takes no room from others), and gives the name that it can be found by.
     pub(crate) fn keep(&self, ids: Arc<[Uuid]>, now: Instant) -> Uuid {
         let name = Uuid::now_v7();
         let mut lists = self.lists();
         lists.retain(|_, kept| !kept.is_idle(now));
+        if let Some((name, kept)) = lists.iter_mut().find(|(_, kept)| kept.ids == ids) {
+            kept.read_at = now;
+            return *name;
+        }
         let mut total = ids.len() + lists.values().map(|kept| kept.ids.len()).sum::<usize>();
         while lists.len() >= MAX_LISTS || (total > MAX_IDS && !lists.is_empty()) {
             let oldest = lists.iter().min_by_key(|(_, kept)| kept.read_at).map(|(name, _)| *name);
@@ -87,6 +92,18 @@ mod tests {
         assert_eq!(kept.find(name, start + 2 * nine).unwrap(), list);
         let late = start + 2 * nine + IDLE + Duration::from_secs(1);
         assert_eq!(kept.find(name, late), Err(CursorError::Expired));
+    }
+
+    #[test]
+    fn the_same_list_is_kept_once() {
+        let kept = KeptLists::default();
+        let (start, list) = (Instant::now(), ids(3));
+        let other = kept.keep(ids(3), start);
+        let name = kept.keep(Arc::clone(&list), start);
+        for _ in 0..2 * MAX_LISTS {
+            assert_eq!(kept.keep(list.iter().copied().collect(), start), name);
+        }
+        assert!(kept.find(other, start).is_ok());
     }
 
     #[test]

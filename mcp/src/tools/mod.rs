@@ -170,6 +170,11 @@ impl Definition {
         matches!(self.kind, Kind::Read)
     }
 
+    /// Puts the slips right that models often make.
+    pub(crate) fn repair(&self, arguments: &mut JsonObject) {
+        repair(&self.input.object, arguments);
+    }
+
     /// Answers a call: repairs the arguments, checks them, and does what they ask.
     pub(crate) async fn call(
         &self,
@@ -178,7 +183,7 @@ impl Definition {
         mut arguments: JsonObject,
         cancel: &CancellationToken,
     ) -> CallToolResult {
-        repair(&self.input.object, &mut arguments);
+        self.repair(&mut arguments);
         let tool = &*self.tool.name;
         let arguments = match self.input.check(tool, arguments) {
             Ok(arguments) => arguments,

@@ -47,7 +47,11 @@ async fn what_was_read_once_is_read_again() {
     let (mut projects, mut chats, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..6 {
         match round % 3 {
-            0 => projects.push(world.project(&format!("Project {round}")).await),
+            0 => {
+                let project = world.project(&format!("Project {round}")).await;
+                world.may_read(&project, "/").await;
+                projects.push(project);
+            }
             1 => {
                 let project = projects.last().unwrap();
                 chats.push(world.chat(project, &format!("Chat {round}")).await);

@@ -28,8 +28,11 @@ async fn a_window_is_told_the_latest_target_and_nothing_is_written() {
     let target = window.borrow_and_update().unwrap();
     assert_eq!(target.project.to_string(), project);
     assert_eq!(target.chat.map(|chat| chat.to_string()), Some(chat.clone()));
-    let branch = json!({ "projectId": project, "chatId": chat, "branchId": chat });
-    assert_eq!(world.ok(TOOL, branch).await["phrase"], "Showed a branch of chat 'Notes'");
+    let branch = json!({ "projectId": project, "branchId": chat, "dryRun": false });
+    let shown = world.ok(TOOL, branch).await;
+    assert_eq!(shown["phrase"], "Showed a branch of chat 'Notes'");
+    assert_eq!(shown["document"]["chatId"], json!(chat), "a window needs to know the chat");
+    assert!(window.borrow_and_update().unwrap().chat.is_some());
     assert_eq!(*world.log.head().borrow(), head);
 }
 
@@ -45,7 +48,7 @@ async fn what_is_not_there_or_not_together_is_not_shown() {
         (json!({ "projectId": project, "chatId": NOBODY }), "There is no chat"),
         (json!({ "projectId": project, "branchId": NOBODY }), "There is no branch"),
         (json!({ "chatId": chat }), "projectId"),
-        (json!({ "projectId": project, "operationId": NOBODY }), "operationId"),
+        (json!({ "projectId": project, "dryRun": true }), "no dry run"),
     ] {
         let told = refused(&world, TOOL, arguments.clone()).await;
         assert!(told.contains(word), "{arguments}: {told}");

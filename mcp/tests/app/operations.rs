@@ -434,16 +434,12 @@ impl Scene {
             ("serverId", "app_security", serve("first")),
             ("otherServerId", "app_security", serve("second")),
         ];
+        let granted = self.world.may_read(&project, "/").await;
+        self.ids.insert("grantId", id(&granted["document"]["grants"][0]["id"]));
         for (name, tool, arguments) in makings {
             let made = self.world.ok(tool, arguments).await;
             self.ids.insert(name, id(&made["document"]["id"]));
         }
-        let grant = json!({
-            "operation": "AddDirectoryGrant", "projectId": project, "path": "/",
-            "capabilities": ["Read"], "expectedRevision": 0,
-        });
-        let granted = self.world.ok("app_security", grant).await;
-        self.ids.insert("grantId", id(&granted["document"]["grants"][0]["id"]));
     }
 
     /// Deletes what an argument names, or what it belongs to.

@@ -97,6 +97,25 @@ async fn a_run_goes_by_the_policies_of_the_moment() {
     let (made, told) = call("app_chats", delete).await;
     assert!(!made);
     assert!(told.contains("the policy of app_chats of this project (revision 1) asks"), "{told}");
+    // What the tool would put right is put right before the rules look at it.
+    let rules = json!({
+        "decision": "Allow",
+        "rules": [
+            { "argument": "operation", "equals": ["Delete"], "decision": "Deny" },
+            { "argument": "chatId", "equals": [chat], "decision": "Deny" },
+        ],
+    });
+    set(&world, policy("Project", &project, "app_chats", rules)).await;
+    let delete = json!({
+        "operation": "delete", "chatId": chat, "expectedRevision": 2, "dryRun": false,
+    });
+    let pin = json!({
+        "operation": "Pin", "chatId": chat.to_uppercase(), "pinned": true, "expectedRevision": 2,
+    });
+    for around in [delete, pin] {
+        let (made, told) = call("app_chats", around).await;
+        assert!(!made && told.contains("denies it"), "{told}");
+    }
     set(&world, policy("Chat", &chat, "app_read", json!({ "decision": "Deny" }))).await;
     let (made, told) = call("app_read", json!({ "resource": "Chats" })).await;
     assert!(!made);

@@ -28,6 +28,7 @@ async fn the_same_path_is_the_same_resource_until_it_is_retired() {
     let world = world().await;
     let project = world.project("Work").await;
     let (_dir, root) = folder();
+    world.may_read(&project, "/").await;
     let operation = Operation {
         tool: TOOL,
         arguments: create(&project, &format!("{root}/src/a.rs"), "File"),
@@ -233,6 +234,12 @@ async fn a_review_that_cannot_be_is_refused_with_a_sentence() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
+fn with(arguments: &Value, name: &str, value: Value) -> Value {
+    let mut arguments = arguments.clone();
+    arguments[name] = value;
+    arguments
+}
+
 #[tokio::test]
 async fn they_go_with_their_project_and_chat() {
     let world = world().await;
@@ -240,6 +247,7 @@ async fn they_go_with_their_project_and_chat() {
     let page = world.read(json!({ "resource": "Projects" })).await;
     let project = id(&page["items"][0]["id"]);
     let (_dir, root) = folder();
+    world.may_read(&project, &root).await;
     let make = create(&project, &root, "Directory");
     let resource = id(&world.ok(TOOL, make.clone()).await["document"]["id"]);
     let review = json!({
@@ -259,7 +267,9 @@ async fn they_go_with_their_project_and_chat() {
     assert_eq!((&again["replayed"], &again["document"]), (&json!(true), &made["document"]));
     let mut new = review;
     new["operationId"] = json!(uuid::Uuid::now_v7());
-    for arguments in [new, update] {
+    // Nobody is asked to decide again about what is gone.
+    let stale = with(&update, "expectedRevision", json!(7));
+    for arguments in [new, update, stale] {
         assert!(refused(&world, TOOL, arguments).await.contains("was deleted"));
     }
     for read in [
@@ -296,6 +306,7 @@ async fn what_is_attached_to_a_message_is_told_to_the_model_as_it_is_then() {
     let projects = world.read(json!({ "resource": "Projects" })).await;
     let project = id(&projects["items"][0]["id"]);
     let (_dir, root) = folder();
+    world.may_read(&project, &root).await;
     let made = world.ok(TOOL, create(&project, &format!("{root}/src/a.rs"), "File")).await;
     let resource = id(&made["document"]["id"]);
     let review = json!({
@@ -332,6 +343,7 @@ async fn what_is_attached_to_a_message_is_told_to_the_model_as_it_is_then() {
 
     // What can't be attached, in every way to submit.
     let other = world.project("Other").await;
+    world.may_read(&other, &root).await;
     let made = world.ok(TOOL, create(&other, &root, "Directory")).await;
     let elsewhere = id(&made["document"]["id"]);
     for mode in ["Enqueue", "Fork", "Aside", "Interrupt", "Reject"] {

@@ -221,8 +221,8 @@ async fn a_tool_server_is_set_with_secrets_that_nothing_returns() {
     let other = http_server(json!({ "Authorization": "Bearer an0ther" }));
     let first = keeps_the_rules(&world, set_server(with.clone(), 0), set_server(other, 0)).await;
     let made = first["document"].clone();
-    assert_eq!(made["headers"], json!({ "Authorization": "" }));
-    let name = SecretName::Header(id(&made["id"]).parse().unwrap(), "Authorization".to_owned());
+    assert_eq!(made["headers"], json!({ "authorization": "" }), "a header has one spelling");
+    let name = SecretName::Header(id(&made["id"]).parse().unwrap(), "authorization".to_owned());
     let stored = |world: &World| world.secrets.get(&name).map(|it| it.reveal().to_owned());
     assert_eq!(stored(&world).as_deref(), Some("Bearer s3cret"));
 
@@ -250,6 +250,65 @@ async fn a_tool_server_is_set_with_secrets_that_nothing_returns() {
     assert_eq!(deleted["document"]["deleted"], true);
     assert_eq!(stored(&world), None);
     assert!(world.rejected(TOOL, delete).await["phrase"].to_string().contains("was deleted"));
+}
+
+#[tokio::test]
+async fn a_secret_that_is_left_out_is_gone_and_no_other_spelling_stays() {
+    use scripta_mcp::SecretStore;
+    let world = world().await;
+    let both = http_server(json!({ "Authorization": "s3cret", "x-token": "t0ken" }));
+    let made = world.ok(TOOL, set_server(both, 0)).await["document"].clone();
+    let server = id(&made["id"]).parse().unwrap();
+    assert_eq!(world.secrets.names(server).len(), 2);
+    let credential = json!({
+        "operation": "SetCredential", "serverId": made["id"], "header": "AUTHORIZATION",
+        "secret": "newer",
+    });
+    let set = world.ok(TOOL, credential).await;
+    assert_eq!(set["document"]["headers"], json!({ "authorization": "", "x-token": "" }));
+    let mut less = set["document"].clone();
+    less["headers"] = json!({ "authorization": "" });
+    world.ok(TOOL, set_server(less.clone(), 1)).await;
+    let names = world.secrets.names(server);
+    let newer = world.secrets.get(names.first().unwrap()).unwrap();
+    assert_eq!((names.len(), newer.reveal()), (1, "newer"));
+
+    // What a crash between the fact and the secrets left is taken away by the repeat.
+    let delete = json!({
+        "operation": "DeleteToolServer", "serverId": made["id"], "expectedRevision": 2,
+        "operationId": uuid::Uuid::now_v7(),
+    });
+    world.ok(TOOL, delete.clone()).await;
+    let left = [(names.first().unwrap().clone(), Some(newer))];
+    world.secrets.change(&left).unwrap();
+    assert_eq!(world.ok(TOOL, delete).await["replayed"], true);
+    assert!(world.secrets.names(server).is_empty());
+}
+
+#[tokio::test]
+async fn values_that_no_header_and_no_variable_can_have_are_refused() {
+    let world = world().await;
+    let with = |headers| set_server(http_server(headers), 0);
+    let local = |env| {
+        let server = json!({
+            "name": "local", "transport": "Stdio", "command": "x", "env": env, "enabled": true,
+        });
+        set_server(server, 0)
+    };
+    let long = "x".repeat(8_193);
+    let table = [
+        (with(json!({ "a": "x\r\nHost: evil" })), "control characters"),
+        (with(json!({ "a": long })), "8193 characters"),
+        (with(json!({ "A": "1", "a": "2" })), "twice"),
+        (local(json!({ "A": "x\0" })), "NUL"),
+        (local(json!({ "A": long })), "8193 characters"),
+    ];
+    for (arguments, why) in table {
+        let told = world.rejected(TOOL, arguments).await["phrase"].to_string();
+        assert!(told.contains(why), "{told}");
+    }
+    // A key of several lines is one that a variable can have.
+    world.ok(TOOL, local(json!({ "KEY": "-----BEGIN\nx\n-----END" }))).await;
 }
 
 #[tokio::test]

@@ -194,6 +194,15 @@ impl World {
         id(&made["document"]["id"])
     }
 
+    /// Lets a project without security of its own read a path.
+    pub async fn may_read(&self, project: &str, path: &str) -> Value {
+        let grant = json!({
+            "operation": "AddDirectoryGrant", "projectId": project, "path": path,
+            "capabilities": ["Read"], "expectedRevision": 0,
+        });
+        self.ok("app_security", grant).await
+    }
+
     pub async fn chat(&self, project: &str, title: &str) -> String {
         let arguments = json!({ "operation": "Create", "projectId": project, "title": title });
         id(&self.ok("app_chats", arguments).await["document"]["id"])

@@ -13,6 +13,8 @@ const SECRETS: [&str; 3] = ["pa55word-of-a-model", "pa55word-of-a-header", "pa55
 #[tokio::test]
 async fn a_secret_survives_a_kill_and_is_in_no_file_and_no_output_as_text() {
     let data = DataFolder::new();
+    // Libraries that see whole requests don't write them down, whatever is asked for.
+    data.configure(r#"log = "debug,rmcp=trace,rmcp::service=trace,actix_http=trace""#);
     let server = Server::start(&data).await;
     let client = Client::raw(&server, Era::Modern).await;
     let set = json!({

@@ -6,7 +6,7 @@ use scripta_events::domain::{BranchId, ChatId, ProjectId};
 use scripta_projections::{ProjectionName, Projections};
 use serde::{Deserialize, Serialize};
 
-use super::Call;
+use super::{Call, operation};
 use crate::arguments::{Shape, typed};
 use crate::navigation::Navigate;
 use crate::result::{Applied, Outcome, Rejected, sentence_of};
@@ -17,12 +17,7 @@ pub(super) const DESCRIPTION: &str = "\
 Shows a project, a chat or a branch in the person's window: the project with projectId alone, the chat with \
 chatId, one of its branches with branchId. Changes no data. A run that nobody watches can't.";
 
-const SHAPE: Shape = Shape {
-    operation: "app_navigate",
-    required: &["projectId"],
-    one_of: &[],
-    optional: &["chatId", "branchId"],
-};
+const SHAPE: Shape = operation!("app_navigate", required: ["projectId"], one_of: [], optional: ["chatId", "branchId"]);
 
 /// Arguments of `app_navigate`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,6 +29,11 @@ pub(crate) struct NavigateArguments {
     chat_id: Option<Id>,
     /// The branch; the chat's first one unless given.
     branch_id: Option<Id>,
+    /// Makes no difference: nothing is written.
+    operation_id: Option<Id>,
+    /// Only false: there is nothing to rehearse.
+    #[serde(rename = "dryRun")]
+    _dry_run: Option<bool>,
 }
 
 /// What is shown, and to how many.
@@ -50,8 +50,8 @@ pub(crate) struct NavigationView {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<NavigationView> {
-    SHAPE.check(&call.arguments)?;
     let arguments: NavigateArguments = typed(call.arguments.clone().into())?;
+    call.command(&SHAPE, arguments.operation_id)?;
     refuse_unwatched(&call).await?;
     let target = Navigate {
         project: ProjectId(arguments.project_id.0),
@@ -61,8 +61,8 @@ pub(super) async fn call(call: Call<'_>) -> Outcome<NavigationView> {
     let refused = |error: ScopeError| Rejected::refused(sentence_of(&error));
     let used = [ProjectionName::Projects, ProjectionName::Chats];
     let position = call.app.reached(&used).await.map_err(|error| refused(error.into()))?;
-    let name = move |projections: &Projections| name(projections, target);
-    let name = scope::look_up(call.app, name).await.map_err(refused)?;
+    let find = move |projections: &Projections| find(projections, target);
+    let (name, target) = scope::look_up(call.app, find).await.map_err(refused)?;
     let windows = call.app.navigation.show(target);
     let phrase = match windows {
         0 => format!("No window is open to show {name} in"),
@@ -70,7 +70,7 @@ pub(super) async fn call(call: Call<'_>) -> Outcome<NavigationView> {
     };
     let document = NavigationView {
         project_id: arguments.project_id,
-        chat_id: arguments.chat_id,
+        chat_id: target.chat.map(|chat| Id(chat.0)),
         branch_id: arguments.branch_id,
         windows: windows as u64,
     };
@@ -89,19 +89,22 @@ async fn refuse_unwatched(call: &Call<'_>) -> Result<(), Rejected<NavigationView
     Ok(())
 }
 
-/// What a person calls the target, which must be there and belong together.
-fn name(projections: &Projections, target: Navigate) -> Result<String, ScopeError> {
+/// What a person calls the target, which must be there and belong together, and the target with
+/// the chat of its branch.
+fn find(projections: &Projections, target: Navigate) -> Result<(String, Navigate), ScopeError> {
     scope::check(projections, Some(target.project), target.chat, target.branch)?;
     if let Some(branch) = target.branch {
         let row = scope::branch_in(projections, target.chat, branch)?;
         let chat = scope::chat_in(projections, None, row.chat)?;
-        return Ok(match row.title {
+        let name = match row.title {
             Some(title) => format!("branch '{title}' of chat '{}'", chat.title),
             None => format!("a branch of chat '{}'", chat.title),
-        });
+        };
+        return Ok((name, Navigate { chat: Some(row.chat), ..target }));
     }
-    match target.chat {
-        Some(chat) => Ok(format!("chat '{}'", scope::chat_in(projections, None, chat)?.title)),
-        None => Ok(format!("project '{}'", scope::project_in(projections, target.project)?.name)),
-    }
+    let name = match target.chat {
+        Some(chat) => format!("chat '{}'", scope::chat_in(projections, None, chat)?.title),
+        None => format!("project '{}'", scope::project_in(projections, target.project)?.name),
+    };
+    Ok((name, target))
 }

@@ -1,6 +1,6 @@
 //! Making a review.
 
-use scripta_actors::{Review, ReviewCommand, ReviewKey};
+use scripta_actors::{ExecuteError, Refusal, Review, ReviewCommand, ReviewKey};
 use scripta_events::domain::{ChatId, MessageId, ReviewId};
 
 use super::{Document, ResourcesArguments};
@@ -21,10 +21,10 @@ pub(super) async fn run(call: &Call<'_>, arguments: ResourcesArguments) -> Outco
     let meta = call.command(&SHAPE, arguments.operation_id)?;
     let chat = ChatId(required(arguments.chat_id, SHAPE.operation, "chatId")?.0);
     let message = MessageId(required(arguments.message_id, SHAPE.operation, "messageId")?.0);
-    let branch = match scope::branch_of(call.app, chat, message).await {
-        Ok(branch) => branch,
+    let (branch, gone) = match scope::branch_of(call.app, chat, message).await {
+        Ok(branch) => (branch, None),
         // What it answered before it was deleted is for the actor to say.
-        Err(ScopeError::Gone { .. }) => chat.first_branch(),
+        Err(gone @ ScopeError::Gone { .. }) => (chat.first_branch(), Some(gone)),
         Err(error) => return Err(Rejected::refused(sentence_of(&error))),
     };
     let comments = arguments.comments.unwrap_or_default();
@@ -38,7 +38,12 @@ pub(super) async fn run(call: &Call<'_>, arguments: ResourcesArguments) -> Outco
     let key = ReviewKey { chat, review: ReviewId::random() };
     let executed = call.app.handle.execute::<Review>(key, command, meta).await;
     let view = |state: &_| Document::Review(ReviewView::from(state));
-    let done = executed.map_err(|error| Rejected::from_execute(error, view))?;
+    let done = executed.map_err(|error| match (&error, gone) {
+        (ExecuteError::Refused(Refusal::NotFound { .. }), Some(gone)) => {
+            Rejected::refused(sentence_of(&gone))
+        }
+        _ => Rejected::from_execute(error, view),
+    })?;
     let phrase = format!("Created review '{}'", done.state.name);
     Ok(Applied::new(&done.receipt, phrase, view(&done.state)).at(done.state.revision))
 }

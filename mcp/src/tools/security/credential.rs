@@ -1,15 +1,19 @@
 //! Setting and clearing a secret. It goes to the store of secrets and nowhere else: the log has
 //! only the fact.
 
-use scripta_actors::{CommandMeta, WorkspaceCommand, check_credential_owner};
-use scripta_events::domain::{CredentialOwner, ToolServerId};
+use scripta_actors::{CommandMeta, Workspace, WorkspaceCommand, check_credential_owner};
+use scripta_events::domain::{CredentialOwner, ToolServerId, WorkspaceDocuments, WorkspaceId};
 
 use super::SecurityArguments;
-use super::document::{SecurityDocumentView, Which, applied, execute, workspace};
+use super::document::{SecurityDocumentView, Which, applied, workspace};
 use crate::arguments::{Shape, required};
 use crate::result::{Outcome, Rejected, sentence_of};
-use crate::secrets::{Secret, SecretName};
+use crate::secrets::{Secret, SecretName, SecretStore};
 use crate::tools::{Call, operation};
+use crate::view::secret_names;
+
+/// The longest secret, in characters (inclusive): far more than any key or token.
+pub(super) const MAX_SECRET_CHARS: usize = 8_192;
 
 const SET: Shape = operation!(
     "SetCredential",
@@ -37,11 +41,7 @@ pub(super) async fn set(
         ));
     }
     let secret = required(arguments.secret.clone(), SET.operation, "secret")?;
-    if secret.chars().any(char::is_control) {
-        return Err(Rejected::refused(
-            "`secret` has line breaks or other control characters; leave them out",
-        ));
-    }
+    check_secret("secret", &secret)?;
     let owner = owner(&arguments)?;
     let command = WorkspaceCommand::SetCredential { owner: owner.clone() };
     change(call, meta, owner, Some(Secret::new(secret)), command).await
@@ -63,13 +63,59 @@ fn owner(arguments: &SecurityArguments) -> Result<CredentialOwner, Rejected<Secu
             Ok(CredentialOwner::Connection { connection: connection.0 })
         }
         (None, Some(server), Some(name)) => {
-            Ok(CredentialOwner::Header { server: ToolServerId(server.0), name: name.clone() })
+            Ok(CredentialOwner::Header { server: ToolServerId(server.0), name: header_name(name) })
         }
         _ => Err(Rejected::refused(
             "Whose secret it is must be told either by `connectionId`, or by `serverId` and \
              `header`, and not by both",
         )),
     }
+}
+
+/// That a text can be sent as a secret.
+pub(super) fn check_secret(
+    field: &str,
+    secret: &str,
+) -> Result<(), Rejected<SecurityDocumentView>> {
+    check_length(field, secret)?;
+    if secret.chars().any(char::is_control) {
+        let text = format!("`{field}` has line breaks or other control characters; leave them out");
+        return Err(Rejected::refused(text));
+    }
+    Ok(())
+}
+
+pub(super) fn check_length(
+    field: &str,
+    secret: &str,
+) -> Result<(), Rejected<SecurityDocumentView>> {
+    let length = secret.chars().count();
+    if length > MAX_SECRET_CHARS {
+        let text = format!(
+            "`{field}` has {length} characters; at most {MAX_SECRET_CHARS} are allowed, so give a file's \
+             name instead"
+        );
+        return Err(Rejected::refused(text));
+    }
+    Ok(())
+}
+
+/// A header's name in the one spelling that it is kept in: its case says nothing.
+pub(super) fn header_name(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
+
+/// Removes the secrets of a tool server that its present document doesn't have: those of a deleted
+/// one, and of what was left out.
+pub(super) fn stale(
+    now: &WorkspaceDocuments,
+    id: ToolServerId,
+    store: &dyn SecretStore,
+) -> Vec<(SecretName, Option<Secret>)> {
+    let document = now.servers.get(&id);
+    let kept: Vec<_> = document.iter().flat_map(|it| secret_names(&it.value)).collect();
+    let all = store.names(id).into_iter();
+    all.filter(|name| !kept.contains(name)).map(|name| (name, None)).collect()
 }
 
 /// The secret first, then the fact: what was acknowledged is there. A repeat of a call that took
@@ -96,11 +142,23 @@ async fn change(
         }
     };
     let set = secret.is_some();
-    if !repeated && check_credential_owner(&*workspace(call).await?, &owner).is_ok() {
-        let changed = call.app.secrets.change(vec![(name, secret)]).await;
+    let stored = !repeated && check_credential_owner(&*workspace(call).await?, &owner).is_ok();
+    let former = call.app.secrets.store.get(&name);
+    if stored {
+        let changed = call.app.secrets.change(vec![(name.clone(), secret)]).await;
         changed.map_err(|error| Rejected::refused(sentence_of(&error)))?;
     }
-    let done = execute(call, meta, command, which).await?;
+    let done = call.app.handle.execute::<Workspace>(WorkspaceId::THE, command, meta).await;
+    let done = match done {
+        Ok(done) => done,
+        // The repeat of a call that may have taken effect leaves the secret as it is.
+        Err(error) if stored && !error.may_be_written() => {
+            let back = call.app.secrets.change(vec![(name, former)]).await;
+            back.map_err(|broken| Rejected::refused(sentence_of(&broken)))?;
+            return Err(which.rejected(error));
+        }
+        Err(error) => return Err(which.rejected(error)),
+    };
     let phrase = match (set, done.receipt.events) {
         (true, _) => "Stored the secret",
         (false, 0) => "There was no secret",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use scripta_actors::{CommandMeta, Done, Workspace, WorkspaceCommand};
+use scripta_actors::{CommandMeta, Done, ExecuteError, Workspace, WorkspaceCommand};
 use scripta_events::domain::{ToolServerId, WorkspaceDocuments, WorkspaceId};
 use serde::Serialize;
 use uuid::Uuid;
@@ -42,6 +42,11 @@ pub(super) enum Which {
 }
 
 impl Which {
+    /// Why a change of the document was not made.
+    pub(super) fn rejected(self, error: ExecuteError<Workspace>) -> Rejected<SecurityDocumentView> {
+        Rejected::from_execute(error, |state| self.view(state).0)
+    }
+
     /// The document with its revision, as it is in `state`.
     pub(super) fn view(self, state: &WorkspaceDocuments) -> (SecurityDocumentView, u64) {
         match self {
@@ -88,7 +93,7 @@ pub(super) async fn execute(
     which: Which,
 ) -> Result<Done<Workspace>, Rejected<SecurityDocumentView>> {
     let done = call.app.handle.execute::<Workspace>(WorkspaceId::THE, command, meta).await;
-    done.map_err(|error| Rejected::from_execute(error, |state| which.view(state).0))
+    done.map_err(|error| which.rejected(error))
 }
 
 /// The answer to what was carried out.

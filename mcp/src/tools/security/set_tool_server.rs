@@ -6,6 +6,7 @@ use scripta_actors::{GivenSecret, NewToolServer, WorkspaceCommand};
 use scripta_events::domain::{SecretValue, ToolServerId, WorkspaceDocuments};
 
 use super::SecurityArguments;
+use super::credential::{check_length, check_secret, header_name, stale};
 use super::document::{SecurityDocumentView, Which, applied, execute, workspace};
 use super::server_argument::{ServerArgument, ToolServerArgument};
 use crate::arguments::{Shape, required};
@@ -24,9 +25,10 @@ pub(super) async fn run(
 ) -> Outcome<SecurityDocumentView> {
     let meta = call.command(&SHAPE, arguments.operation_id)?;
     let server = required(arguments.server, SHAPE.operation, "server")?;
-    let ServerArgument::Server(server) = server else {
+    let ServerArgument::Server(mut server) = server else {
         return Err(Rejected::refused("`server` must be the whole tool server, not its name"));
     };
+    check_values(&mut server)?;
     let expected_revision =
         required(arguments.expected_revision, SHAPE.operation, "expectedRevision")?;
     let _gate = call.app.secrets.gate.lock().await;
@@ -41,7 +43,8 @@ pub(super) async fn run(
     // A repeated creation is about the server that the first one made.
     let id = known.or(done.state.last.map(ToolServerId)).unwrap_or(id);
     let now = workspace(call).await?;
-    let changes = changes(&now, id, (&variables, &headers), store);
+    let mut changes = changes(&now, id, (&variables, &headers), store);
+    changes.extend(stale(&now, id, store));
     let changed = call.app.secrets.change(changes).await;
     changed.map_err(|error| {
         let why = sentence_of(&error);
@@ -54,6 +57,32 @@ pub(super) async fn run(
         (_, Some(_)) => format!("Changed the tool server '{name}'"),
     };
     applied(&done, Which::Server(id), phrase)
+}
+
+/// That the values are ones that can be sent; and one spelling for each header, whose case says
+/// nothing.
+fn check_values(server: &mut ToolServerArgument) -> Result<(), Rejected<SecurityDocumentView>> {
+    for (name, value) in server.env.iter().flatten() {
+        check_length(&format!("server.env.{name}"), value)?;
+        if value.contains('\0') {
+            let text = format!("`server.env.{name}` has a NUL, which no variable can have");
+            return Err(Rejected::refused(text));
+        }
+    }
+    let Some(given) = server.headers.take() else { return Ok(()) };
+    let mut headers = BTreeMap::new();
+    for (name, value) in given {
+        check_secret(&format!("server.headers.{name}"), &value)?;
+        let name = header_name(&name);
+        if headers.contains_key(&name) {
+            let text =
+                format!("`server.headers` has '{name}' twice; upper case makes no difference");
+            return Err(Rejected::refused(text));
+        }
+        headers.insert(name, value);
+    }
+    server.headers = Some(headers);
+    Ok(())
 }
 
 /// The values that were given; a blank one keeps what is stored.
