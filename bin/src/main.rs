@@ -109,3 +109,18 @@ fn may_be_told(target: &str, level: Level) -> bool {
     let library = target.split("::").next().unwrap_or_default();
     level <= Level::INFO || !SEE_SECRETS.contains(&library)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_that_see_secrets_are_quiet_and_others_are_not() {
+        for target in ["rmcp", "rmcp::service", "rmcp_actix_web::transport", "actix_http::h1"] {
+            assert!(!may_be_told(target, Level::DEBUG) && !may_be_told(target, Level::TRACE));
+            assert!(may_be_told(target, Level::INFO) && may_be_told(target, Level::ERROR));
+        }
+        assert!(may_be_told("scripta_mcp::server", Level::TRACE));
+        assert!(may_be_told("rmcpx", Level::DEBUG));
+    }
+}

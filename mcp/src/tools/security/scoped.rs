@@ -11,7 +11,9 @@ use scripta_events::domain::{
 };
 use scripta_events::log::Receipt;
 
+use super::SecurityArguments;
 use super::document::{SecurityDocumentView, workspace};
+use crate::arguments::required;
 use crate::result::{Applied, Outcome, Rejected, sentence_of};
 use crate::tools::Call;
 use crate::view::SecurityView;
@@ -29,6 +31,21 @@ struct Changed {
     document: SecurityDocument,
     /// What a person calls the owner.
     name: String,
+}
+
+/// Replaces the owner's document.
+pub(super) async fn set(
+    call: &Call<'_>,
+    meta: CommandMeta,
+    operation: &'static str,
+    owner: Owner,
+    arguments: SecurityArguments,
+) -> Outcome<SecurityDocumentView> {
+    let security = required(arguments.security, operation, "security")?;
+    let security = security.into_new().map_err(Rejected::refused)?;
+    let expected_revision = required(arguments.expected_revision, operation, "expectedRevision")?;
+    let command = SecurityCommand::Set { security, expected_revision };
+    change(call, meta, owner, command, |name| format!("Set the security of {name}")).await
 }
 
 /// Has the owner carry the command out. `phrase` says what was done, given what a person calls the

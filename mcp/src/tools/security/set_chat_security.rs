@@ -1,13 +1,12 @@
 //! Replacing a chat's security document, which is a part of the chat.
 
-use scripta_actors::SecurityCommand;
 use scripta_events::domain::ChatId;
 
 use super::SecurityArguments;
 use super::document::SecurityDocumentView;
-use super::scoped::{Owner, change};
+use super::scoped::{Owner, set};
 use crate::arguments::{Shape, required};
-use crate::result::{Outcome, Rejected};
+use crate::result::Outcome;
 use crate::tools::{Call, operation};
 
 const SHAPE: Shape = operation!(
@@ -23,11 +22,6 @@ pub(super) async fn run(
 ) -> Outcome<SecurityDocumentView> {
     let meta = call.command(&SHAPE, arguments.operation_id)?;
     let chat = required(arguments.chat_id, SHAPE.operation, "chatId")?;
-    let security = required(arguments.security, SHAPE.operation, "security")?;
-    let security = security.into_new().map_err(Rejected::refused)?;
-    let expected_revision =
-        required(arguments.expected_revision, SHAPE.operation, "expectedRevision")?;
-    let command = SecurityCommand::Set { security, expected_revision };
     let owner = Owner::Chat(ChatId(chat.0));
-    change(call, meta, owner, command, |name| format!("Set the security of {name}")).await
+    set(call, meta, SHAPE.operation, owner, arguments).await
 }
