@@ -287,7 +287,7 @@ impl ServerHandler for AppServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.known_caller(&context)?;
-        let address = address(&request.uri)?;
+        let address = resources::address(&request.uri)?;
         let begun = self.subscriptions.begin(address).map_err(|TooMany| {
             let text = format!("{MAX_WATCHED} subscriptions are the most; end one first");
             ErrorData::invalid_request(text, None)
@@ -308,7 +308,7 @@ impl ServerHandler for AppServer {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.subscriptions.end(address(&request.uri)?);
+        self.subscriptions.end(resources::address(&request.uri)?);
         Ok(())
     }
 
@@ -346,13 +346,6 @@ impl ServerHandler for AppServer {
         );
         Ok(answer.into())
     }
-}
-
-fn address(uri: &str) -> Result<Address, ErrorData> {
-    Address::parse(uri).ok_or_else(|| {
-        let text = format!("there is nothing at {uri}; resources/templates/list has the forms");
-        ErrorData::resource_not_found(text, None)
-    })
 }
 
 fn unknown_tool(name: &str) -> ErrorData {

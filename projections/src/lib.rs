@@ -27,8 +27,9 @@ pub use moment::MomentError;
 pub use projections::{Options, ProjectionName, ProjectionStatus, Projections, Unfinished};
 pub use rows::{
     BranchRow, BranchStatus, ChatRow, CurrentCall, InstructionsRow, Losses, MemoryRow, MessageRow,
-    PauseReason, ProjectRow, ResourceRow, ReviewRow, RunRow, RunStatus, Thing,
+    ProjectRow, ResourceRow, ReviewRow, RunRow, RunStatus, Thing,
 };
+pub use scripta_events::domain::PauseReason;
 pub use search::{
     FRAGMENT_CONTEXT, Fragment, Hit, MAX_EXAMINED, MAX_PATTERN_CHARS, SearchError, SearchKey,
     SearchPage, SearchQuery,

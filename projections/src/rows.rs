@@ -2,8 +2,8 @@
 
 use scripta_events::domain::{
     BranchId, ChatId, ConnectionId, ForkPoint, ImportSource, MemoryId, Message, MessageId,
-    ProjectId, ResourceId, ResourceKind, ReviewComment, ReviewId, RunId, SecurityDocument, Sender,
-    TurnOutcome, Usage,
+    PauseReason, ProjectId, ResourceId, ResourceKind, ReviewComment, ReviewId, RunId,
+    SecurityDocument, Sender, TurnOutcome, Usage,
 };
 use scripta_events::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -253,20 +253,6 @@ pub enum BranchStatus {
     },
 }
 
-/// Why a branch with a queue does not go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PauseReason {
-    /// Somebody stopped the last turn.
-    Stopped,
-    /// The last turn failed.
-    Failed {
-        /// Why, for a person.
-        reason: String,
-    },
-    /// The next message was meant for another head.
-    NeedsRebase,
-}
-
 /// A message of a branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageRow {
@@ -384,15 +370,10 @@ impl BranchRow {
         if self.needs_rebase.as_ref() == Some(next) {
             return BranchStatus::Paused { reason: PauseReason::NeedsRebase };
         }
-        match &self.last {
-            _ if self.skipped => BranchStatus::Idle,
-            Some((_, TurnOutcome::Stopped)) => {
-                BranchStatus::Paused { reason: PauseReason::Stopped }
-            }
-            Some((_, TurnOutcome::Failed { reason })) => {
-                BranchStatus::Paused { reason: PauseReason::Failed { reason: reason.clone() } }
-            }
-            Some((_, TurnOutcome::Completed)) | None => BranchStatus::Idle,
+        let last = self.last.as_ref().filter(|_| !self.skipped);
+        match last.and_then(|(_, outcome)| outcome.pauses()) {
+            Some(reason) => BranchStatus::Paused { reason },
+            None => BranchStatus::Idle,
         }
     }
 }

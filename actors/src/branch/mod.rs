@@ -29,7 +29,8 @@ use uuid::Uuid;
 
 pub use append_imported::MAX_IMPORT_MESSAGES;
 pub(crate) use append_imported::check as check_imported;
-pub use state::{BranchState, BranchStatus, MessageRef, PauseReason, Queued, Turn};
+pub use scripta_events::domain::PauseReason;
+pub use state::{BranchState, BranchStatus, MessageRef, Queued, Turn};
 pub(crate) use submit::check_message;
 pub use submit::{MAX_ATTACHED, MAX_MESSAGE_BYTES, MAX_QUEUE_BYTES, MAX_QUEUED, SubmitMode};
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use scripta_events::domain::{
     BranchEvent, BranchId, BranchOpened, ChatId, ForkPoint, Message, MessageId, MessageQueued,
-    Part, ProjectId, Role, RunId, TurnEnded, TurnOutcome,
+    Part, PauseReason, ProjectId, Role, RunId, TurnEnded, TurnOutcome,
 };
 
 /// A branch.
@@ -89,20 +89,6 @@ pub enum BranchStatus {
     },
 }
 
-/// Why a branch with queued messages starts none of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PauseReason {
-    /// The turn before was stopped.
-    Stopped,
-    /// The turn before failed.
-    Failed {
-        /// Why it failed.
-        reason: String,
-    },
-    /// The next message was meant for another head.
-    NeedsRebase,
-}
-
 impl BranchState {
     /// What it is doing.
     pub fn status(&self) -> BranchStatus {
@@ -113,13 +99,10 @@ impl BranchState {
         if self.needs_rebase == Some(next.message.id) {
             return BranchStatus::Paused { reason: PauseReason::NeedsRebase };
         }
-        match &self.last {
-            _ if self.skipped => BranchStatus::Idle,
-            None | Some(TurnOutcome::Completed) => BranchStatus::Idle,
-            Some(TurnOutcome::Stopped) => BranchStatus::Paused { reason: PauseReason::Stopped },
-            Some(TurnOutcome::Failed { reason }) => {
-                BranchStatus::Paused { reason: PauseReason::Failed { reason: reason.clone() } }
-            }
+        let last = self.last.as_ref().filter(|_| !self.skipped);
+        match last.and_then(TurnOutcome::pauses) {
+            Some(reason) => BranchStatus::Paused { reason },
+            None => BranchStatus::Idle,
         }
     }
 

@@ -17,12 +17,8 @@ use crate::secrets::{KEY_VARIABLE, SecretKey};
 /// Where the server listens when nothing says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7411";
 
-/// What is logged when nothing says otherwise. `genai` logs provider answers whole, which may
-/// repeat parts of a key, so it is off; its errors come back to us anyway.
-const DEFAULT_LOG: &str = "info,actix_server=warn,genai=off,tantivy=warn,sled=warn,rmcp=warn";
-
-/// Appended to every filter: see [`DEFAULT_LOG`].
-const ALWAYS_OFF: &str = "genai=off";
+/// What is logged when nothing says otherwise.
+const DEFAULT_LOG: &str = "info,actix_server=warn,tantivy=warn,sled=warn,rmcp=warn";
 
 /// The environment variables that mean something. Any other that begins with `SCRIPTA_` is
 /// taken for a misspelt one.
@@ -122,7 +118,7 @@ pub fn resolve(global: &Global, serve: &Serve, environment: &dyn Environment) ->
         open,
         allowed_hosts: list("SCRIPTA_ALLOWED_HOSTS", file.allowed_hosts),
         allowed_origins: list("SCRIPTA_ALLOWED_ORIGINS", file.allowed_origins),
-        log: log.map_or_else(|| DEFAULT_LOG.to_owned(), |log| format!("{log},{ALWAYS_OFF}")),
+        log: log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
         segments,
         secret_key: secret_key(environment)?,
         connections: file.connections,

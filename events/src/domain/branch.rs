@@ -148,6 +148,31 @@ pub enum TurnOutcome {
     },
 }
 
+/// Why a branch with a queue does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PauseReason {
+    /// Somebody stopped the last turn.
+    Stopped,
+    /// The last turn failed.
+    Failed {
+        /// Why, for a person.
+        reason: String,
+    },
+    /// The next message was meant for another head.
+    NeedsRebase,
+}
+
+impl TurnOutcome {
+    /// Why what is queued behind a turn that ended like this does not go on; `None` where it does.
+    pub fn pauses(&self) -> Option<PauseReason> {
+        match self {
+            TurnOutcome::Completed => None,
+            TurnOutcome::Stopped => Some(PauseReason::Stopped),
+            TurnOutcome::Failed { reason } => Some(PauseReason::Failed { reason: reason.clone() }),
+        }
+    }
+}
+
 impl Payload for BranchOpened {
     const VERSION: u8 = 1;
 }

@@ -34,8 +34,8 @@ mod workspace;
 
 pub use branch::{
     AsideReceived, BranchEvent, BranchOpened, ForkPoint, MessageAppended, MessageQueued,
-    MessageRebased, MessagesRead, QueueCleared, QueuedMessageChanged, QueuedMessageRemoved,
-    RebaseNeeded, TurnEnded, TurnOutcome, TurnResumed, TurnStarted,
+    MessageRebased, MessagesRead, PauseReason, QueueCleared, QueuedMessageChanged,
+    QueuedMessageRemoved, RebaseNeeded, TurnEnded, TurnOutcome, TurnResumed, TurnStarted,
 };
 pub use chat::{
     BranchDeleted, BranchForked, BranchRenamed, ChatCreated, ChatDeleted, ChatEndpointSet,

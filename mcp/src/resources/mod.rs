@@ -119,10 +119,7 @@ pub(crate) async fn contents(
     uri: String,
     cancel: &CancellationToken,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let Some(address) = Address::parse(&uri) else {
-        let text = format!("there is nothing at {uri}; resources/templates/list has the forms");
-        return Err(ErrorData::resource_not_found(text, None));
-    };
+    let address = address(&uri)?;
     let page = read(app, caller, address.arguments(), cancel).await?;
     let content = match (address, page.items.first()) {
         // One page of many: it says so, and where more is.
@@ -131,6 +128,14 @@ pub(crate) async fn contents(
     };
     let text = ResourceContents::text(content.to_string(), uri).with_mime_type(JSON);
     Ok(ReadResourceResult::new(vec![text]))
+}
+
+/// The address that a client gave.
+pub(crate) fn address(uri: &str) -> Result<Address, ErrorData> {
+    Address::parse(uri).ok_or_else(|| {
+        let text = format!("there is nothing at {uri}; resources/templates/list has the forms");
+        ErrorData::resource_not_found(text, None)
+    })
 }
 
 /// What the id in a template, or the argument of a prompt, may be completed to.

@@ -34,7 +34,7 @@ impl AttentionView {
         let idle = branch.status() == BranchStatus::Idle;
         let waiting_for = match reason {
             PauseReason::Failed { reason } if idle => WaitingForView::failed_idle(&reason),
-            reason => WaitingForView::from(&of_actors(reason)),
+            reason => WaitingForView::from(&reason),
         };
         Some(AttentionView {
             id: Id(branch.id.0),
@@ -47,13 +47,5 @@ impl AttentionView {
             queued: branch.queue.len() as u64,
             last_activity_at: branch.last_activity.into(),
         })
-    }
-}
-
-fn of_actors(reason: PauseReason) -> scripta_actors::PauseReason {
-    match reason {
-        PauseReason::Stopped => scripta_actors::PauseReason::Stopped,
-        PauseReason::Failed { reason } => scripta_actors::PauseReason::Failed { reason },
-        PauseReason::NeedsRebase => scripta_actors::PauseReason::NeedsRebase,
     }
 }

@@ -3,6 +3,9 @@
 use scripta_events::Timestamp;
 use uuid::Uuid;
 
+use crate::QueryError;
+use crate::store::Store;
+
 /// The length of an id in a key, in bytes.
 pub(super) const ID: usize = 16;
 
@@ -74,6 +77,22 @@ pub(super) fn time_from_newest(bytes: [u8; 8]) -> Timestamp {
 pub(super) fn last_id(key: &[u8]) -> Option<Uuid> {
     let bytes = key.last_chunk::<ID>()?;
     Some(Uuid::from_bytes(*bytes))
+}
+
+/// The id right after the kind, and the one at the end.
+pub(super) fn first_and_last_id(key: &[u8]) -> Option<(Uuid, Uuid)> {
+    key.get(..=ID).and_then(last_id).zip(last_id(key))
+}
+
+/// The ids at the ends of the keys that begin with `prefix`, in order; `whose` key it is goes into
+/// the error about one that is too short.
+pub(super) fn last_ids<'a>(
+    store: &'a Store,
+    prefix: &[u8],
+    whose: &'a str,
+) -> impl Iterator<Item = Result<Uuid, QueryError>> + use<'a> {
+    let short = move || store.malformed(format!("{whose} key is too short"));
+    store.keys(prefix).map(move |key| last_id(&key?).ok_or_else(short))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use scripta_events::domain::{MEMORY, MemoryCreated, MemoryEvent, MemoryId, Proje
 use scripta_events::log::Recorded;
 use uuid::Uuid;
 
-use super::keys::{Key, last_id};
+use super::keys::{Key, last_ids};
 use super::{Model, inconsistent};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
@@ -155,10 +155,6 @@ impl Memory {
     }
 
     fn listed(&self, prefix: &[u8]) -> impl Iterator<Item = Result<MemoryId, QueryError>> {
-        self.0.keys(prefix).map(|key| {
-            let id = last_id(&key?);
-            let id = id.ok_or_else(|| self.0.malformed("an entry's key is too short"))?;
-            Ok(MemoryId(id))
-        })
+        last_ids(&self.0, prefix, "an entry's").map(|id| id.map(MemoryId))
     }
 }

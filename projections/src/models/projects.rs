@@ -7,7 +7,7 @@ use scripta_events::domain::{
 };
 use scripta_events::log::Recorded;
 
-use super::keys::{Key, last_id};
+use super::keys::{Key, last_ids};
 use super::{Model, inconsistent, resources};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
@@ -173,11 +173,6 @@ impl Projects {
     }
 
     pub(crate) fn ids(&self) -> Result<Vec<ProjectId>, QueryError> {
-        let keys = self.0.keys(b"n");
-        keys.map(|key| {
-            let id = last_id(&key?).ok_or_else(|| self.0.malformed("a name's key is too short"))?;
-            Ok(ProjectId(id))
-        })
-        .collect()
+        last_ids(&self.0, b"n", "a name's").map(|id| id.map(ProjectId)).collect()
     }
 }

@@ -4,7 +4,7 @@ use scripta_events::domain::{ProjectId, ResourceCreated, ResourceId, ResourceRet
 use scripta_events::log::Recorded;
 
 use super::inconsistent;
-use super::keys::{Key, last_id};
+use super::keys::{Key, last_ids};
 use super::projects::Projects;
 use crate::follower::ApplyError;
 use crate::store::Batch;
@@ -72,12 +72,6 @@ impl Projects {
             Some(project) => Key::of(b'o').id(project.0).done(),
             None => Key::of(b'e').done(),
         };
-        let keys = self.0.keys(&prefix);
-        keys.map(|key| {
-            let id = last_id(&key?);
-            let id = id.ok_or_else(|| self.0.malformed("a resource's key is too short"))?;
-            Ok(ResourceId(id))
-        })
-        .collect()
+        last_ids(&self.0, &prefix, "a resource's").map(|id| id.map(ResourceId)).collect()
     }
 }

@@ -4,7 +4,7 @@ use scripta_events::codec;
 use scripta_events::domain::{ChatId, REVIEW, ReviewEvent, ReviewId};
 use scripta_events::log::Recorded;
 
-use super::keys::{Key, last_id};
+use super::keys::{Key, last_ids};
 use super::{Model, inconsistent};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
@@ -78,12 +78,7 @@ impl Reviews {
 
     /// The reviews of a chat, by creation.
     pub(crate) fn ids(&self, chat: ChatId) -> Result<Vec<ReviewId>, QueryError> {
-        let keys = self.0.keys(&listing_prefix(chat).done());
-        keys.map(|key| {
-            let id = last_id(&key?);
-            let id = id.ok_or_else(|| self.0.malformed("a review's key is too short"))?;
-            Ok(ReviewId(id))
-        })
-        .collect()
+        let prefix = listing_prefix(chat).done();
+        last_ids(&self.0, &prefix, "a review's").map(|id| id.map(ReviewId)).collect()
     }
 }

@@ -7,7 +7,7 @@ use scripta_events::domain::{
 };
 use scripta_events::log::Recorded;
 
-use super::keys::{ID, Key, last_id};
+use super::keys::{Key, first_and_last_id, last_id, last_ids};
 use super::{Model, inconsistent};
 use crate::follower::ApplyError;
 use crate::store::{Batch, Store};
@@ -218,9 +218,8 @@ impl Runs {
             (None, None, None) => (Key::of(b'a').done(), false),
         };
         let mut ids = Vec::new();
-        for key in self.0.keys(&prefix) {
-            let id =
-                RunId(last_id(&key?).ok_or_else(|| self.0.malformed("a run's key is too short"))?);
+        for id in last_ids(&self.0, &prefix, "a run's") {
+            let id = RunId(id?);
             let belongs = |row: &RunRow| {
                 project.is_none_or(|wanted| row.project == wanted)
                     && chat.is_none_or(|wanted| row.chat == wanted)
@@ -237,8 +236,7 @@ impl Runs {
         let keys = self.0.keys(b"u");
         keys.map(|key| {
             let key = key?;
-            let chat = key.get(..=ID).and_then(last_id);
-            let both = chat.zip(last_id(&key));
+            let both = first_and_last_id(&key);
             let (chat, run) = both.ok_or_else(|| self.0.malformed("a run's key is too short"))?;
             Ok((ChatId(chat), RunId(run)))
         })

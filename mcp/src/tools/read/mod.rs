@@ -234,14 +234,15 @@ pub(super) async fn call(call: Call<'_>) -> Result<PageResult, ReadError> {
 }
 
 async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
-    let resource = typed::<ReadArguments>(call.arguments.clone().into())?.resource;
+    let mut arguments: ReadArguments = typed(call.arguments.clone().into())?;
+    let resource = arguments.resource;
     if let Some(run) = call.caller.scope() {
         fill_in(resource, run, &mut call.arguments);
+        arguments = typed(call.arguments.clone().into())?;
     }
     let mut own = call.arguments.clone();
     EVERY_READ_TAKES.iter().for_each(|name| drop(own.remove(*name)));
     shape(resource).check(&own)?;
-    let arguments: ReadArguments = typed(call.arguments.clone().into())?;
     let (projections, position) = read_models(call.app, resource, &arguments).await?;
     let reader = Reader {
         projections,

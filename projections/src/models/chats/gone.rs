@@ -4,7 +4,7 @@ use scripta_events::domain::{BranchId, ChatId, MessageId, ProjectId};
 
 use super::delete::{kept, shown};
 use super::{Chats, Place, place_key};
-use crate::models::keys::{Key, last_id};
+use crate::models::keys::{Key, last_ids};
 use crate::{BranchRow, Losses, QueryError};
 
 impl Chats {
@@ -105,12 +105,7 @@ impl Chats {
     /// The chats of deleted projects, or of one, that have no event yet that deletes them.
     pub(crate) fn unswept(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
         let prefix = project.map_or(Key::of(b's'), |project| Key::of(b's').id(project.0)).done();
-        let keys = self.0.keys(&prefix);
-        keys.map(|key| {
-            let id = last_id(&key?).ok_or_else(|| self.0.malformed("a chat's key is too short"))?;
-            Ok(ChatId(id))
-        })
-        .collect()
+        last_ids(&self.0, &prefix, "a chat's").map(|id| id.map(ChatId)).collect()
     }
 
     fn place(&self, id: MessageId) -> Result<Option<Place>, QueryError> {

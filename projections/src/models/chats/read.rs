@@ -6,7 +6,7 @@ use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId};
 use scripta_events::{Position, Timestamp};
 
 use super::{Place, branch_key, chat_key, listing, message_key, place_key, queued_key, total_key};
-use crate::models::keys::{ID, Key, last_id, time_from_newest};
+use crate::models::keys::{Key, first_and_last_id, last_ids, time_from_newest};
 use crate::store::Store;
 use crate::{BranchRow, ChatRow, MessageRow, QueryError};
 
@@ -33,12 +33,8 @@ impl Chats {
 
     /// The chats of a project, or all: pinned first, then by last activity, newest first.
     pub(crate) fn chat_ids(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
-        let keys = self.0.keys(&listing(project).done());
-        keys.map(|key| {
-            let id = last_id(&key?).ok_or_else(|| self.0.malformed("a chat's key is too short"))?;
-            Ok(ChatId(id))
-        })
-        .collect()
+        let prefix = listing(project).done();
+        last_ids(&self.0, &prefix, "a chat's").map(|id| id.map(ChatId)).collect()
     }
 
     /// How many chats a project has, and their newest activity.
@@ -194,7 +190,7 @@ impl Chats {
         let mut waiting = Vec::new();
         for key in self.0.keys(&[kind]) {
             let key = key?;
-            let both = key.get(..=ID).and_then(last_id).zip(last_id(&key));
+            let both = first_and_last_id(&key);
             let (chat, branch) =
                 both.ok_or_else(|| self.0.malformed("a branch's key is too short"))?;
             // What was deleted waits for nothing.
