@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::prelude::*;
 
 use cli::{Cli, Command, Serve};
@@ -81,11 +81,14 @@ fn log_to_stderr(config: &Config) -> Outcome {
     let filter = EnvFilter::try_new(&config.log).map_err(|error| {
         Failure::usage(format!("{:?} is no filter for log lines: {error}", config.log))
     })?;
+    let may_be_told = filter_fn(|metadata| may_be_told(metadata.target(), *metadata.level()))
+        // Lines below this are not even looked at: the store of the read models has many.
+        .with_max_level_hint(filter.max_level_hint().unwrap_or(LevelFilter::TRACE));
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .with_filter(filter)
-        .with_filter(filter_fn(|metadata| may_be_told(metadata.target(), *metadata.level())));
+        .with_filter(may_be_told);
     tracing_subscriber::registry()
         .with(lines)
         .try_init()

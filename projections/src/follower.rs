@@ -119,6 +119,11 @@ impl Follower {
         self.progress.borrow().clone()
     }
 
+    /// Whether it has applied this position.
+    pub(crate) fn has_reached(&self, position: Position) -> bool {
+        self.progress.borrow().position >= position
+    }
+
     /// A watch of where it is.
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.clone()

@@ -190,13 +190,14 @@ impl Projections {
         names: &[ProjectionName],
         position: Position,
     ) -> Result<(), WaitError> {
-        let deadline = Instant::now() + self.options.wait;
         let watches: Vec<_> = {
             let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
             let used = |name| names.iter().any(|used| used.as_str() == name);
             let used = followers.iter().filter(|follower| used(follower.name));
-            used.map(|follower| (follower.name, follower.watch())).collect()
+            let behind = used.filter(|follower| !follower.has_reached(position));
+            behind.map(|follower| (follower.name, follower.watch())).collect()
         };
+        let deadline = Instant::now() + self.options.wait;
         for (projection, mut progress) in watches {
             let enough = |now: &Progress| now.position >= position || now.stopped.is_some();
             let waited = timeout_at(deadline, progress.wait_for(enough)).await;

@@ -24,6 +24,9 @@ pub struct Arguments {
     /// The `scripta` program to measure; the present sources are built unless told.
     #[arg(long)]
     scripta: Option<PathBuf>,
+    /// Only the measurements whose name has this in it.
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 /// How many chats there are, and how many messages the long one has.
@@ -82,8 +85,9 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Row>> {
     let bare = Server::start(command)?;
     let time = Duration::from_millis(if common.quick { 300 } else { 1_500 });
     let mut rows = Vec::new();
-    for measure in measures(&scripta, &filled, chats).await? {
-        rows.extend(rounds(&measure, &scripta, &bare, time).await?);
+    let measures = measures(&scripta, &filled, chats).await?;
+    for measure in measures.iter().filter(|it| it.what.contains(&arguments.only)) {
+        rows.extend(rounds(measure, &scripta, &bare, time).await?);
     }
     Ok(rows)
 }

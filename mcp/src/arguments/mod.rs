@@ -7,8 +7,8 @@ mod repair;
 mod schema;
 mod shape;
 
+use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use repair::repair;
@@ -47,8 +47,8 @@ pub(crate) enum ArgumentError {
 }
 
 /// Turns checked arguments into their type.
-pub(crate) fn typed<T: DeserializeOwned>(arguments: Value) -> Result<T, ArgumentError> {
-    serde_json::from_value(arguments).map_err(|error| ArgumentError::Invalid {
+pub(crate) fn typed<T: DeserializeOwned>(arguments: &JsonObject) -> Result<T, ArgumentError> {
+    T::deserialize(arguments).map_err(|error| ArgumentError::Invalid {
         name: "arguments".to_owned(),
         reason: format!("can't be read: {error}"),
     })

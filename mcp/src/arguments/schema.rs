@@ -54,7 +54,12 @@ impl InputSchema {
             tool: tool.to_owned(),
             reason: reason.clone(),
         })?;
-        if let Some(error) = validator.iter_errors(&arguments).next() {
+        // Errors cost more to look for than to rule out.
+        let error = match validator.is_valid(&arguments) {
+            true => None,
+            false => validator.iter_errors(&arguments).next(),
+        };
+        if let Some(error) = error {
             return Err(self.refusal(tool, &error));
         }
         match arguments {

@@ -19,7 +19,17 @@ pub(crate) struct Shape {
 impl Shape {
     /// Checks that nothing is missing and that nothing is there that means nothing here.
     pub(crate) fn check(&self, arguments: &JsonObject) -> Result<(), ArgumentError> {
-        if let Some(name) = arguments.keys().find(|name| !self.takes(name)) {
+        self.check_beside(&[], arguments)
+    }
+
+    /// The same, where `others` may be there too, which no error names.
+    pub(crate) fn check_beside(
+        &self,
+        others: &[&str],
+        arguments: &JsonObject,
+    ) -> Result<(), ArgumentError> {
+        let stray = |name: &&String| !others.contains(&name.as_str()) && !self.takes(name);
+        if let Some(name) = arguments.keys().find(stray) {
             return Err(ArgumentError::NotOfOperation {
                 operation: self.operation,
                 name: name.clone(),

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use scripta_events::domain::{
     BranchId, ChatId, MemoryId, Message, MessageId, ProjectId, ResourceId, ReviewId, RunId,
-    WorkspaceDocuments,
+    SecurityDocument, WorkspaceDocuments,
 };
 
 use super::Projections;
@@ -40,6 +40,15 @@ impl Projections {
         row.chats = chats;
         row.last_activity = newest.unwrap_or(row.last_activity);
         Ok(Some(row))
+    }
+
+    /// What a project says of tools and servers; `None` if there is no such project.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn project_security(&self, id: ProjectId) -> Result<Option<SecurityDocument>, QueryError> {
+        Ok(self.projects.get(id)?.map(|row| row.security))
     }
 
     /// The instructions of a project; `None` where nobody ever wrote any.

@@ -87,7 +87,7 @@ enum Operation {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<ChatView> {
-    let arguments: ChatsArguments = typed(call.arguments.clone().into())?;
+    let arguments: ChatsArguments = typed(&call.arguments)?;
     match arguments.operation {
         Operation::Create => create::run(&call, arguments).await,
         Operation::Rename => rename::run(&call, arguments).await,

@@ -44,7 +44,7 @@ enum Operation {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<InstructionsView> {
-    let arguments: InstructionsArguments = typed(call.arguments.clone().into())?;
+    let arguments: InstructionsArguments = typed(&call.arguments)?;
     match arguments.operation {
         Operation::Replace => replace::run(&call, arguments).await,
     }

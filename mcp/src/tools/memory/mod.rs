@@ -65,7 +65,7 @@ enum Operation {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<MemoryView> {
-    let arguments: MemoryArguments = typed(call.arguments.clone().into())?;
+    let arguments: MemoryArguments = typed(&call.arguments)?;
     match arguments.operation {
         Operation::Create => create::run(&call, arguments).await,
         Operation::Update => update::run(&call, arguments).await,

@@ -50,7 +50,7 @@ pub(crate) struct NavigationView {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<NavigationView> {
-    let arguments: NavigateArguments = typed(call.arguments.clone().into())?;
+    let arguments: NavigateArguments = typed(&call.arguments)?;
     call.command(&SHAPE, arguments.operation_id)?;
     refuse_unwatched(&call).await?;
     let target = Navigate {

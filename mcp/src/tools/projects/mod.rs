@@ -60,7 +60,7 @@ enum Operation {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<ProjectView> {
-    let arguments: ProjectsArguments = typed(call.arguments.clone().into())?;
+    let arguments: ProjectsArguments = typed(&call.arguments)?;
     match arguments.operation {
         Operation::Create => create::run(&call, arguments).await,
         Operation::Update => update::run(&call, arguments).await,

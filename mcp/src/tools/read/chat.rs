@@ -14,7 +14,7 @@ pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
     let row = scope::chat_in(&reader.projections, None, chat)?;
     let phrase = format!("Read chat '{}'", row.title);
     let branches = reader.projections.branches(chat)?;
-    let project = reader.projections.project(row.project)?.map(|project| project.security);
+    let project = reader.projections.project_security(row.project)?;
     let workspace = reader.projections.workspace()?;
     let view = ChatView::whole(row, branches, project.as_ref(), &workspace);
     Ok(Page { items: vec![Item::Chat(view)], next: None, phrase })

@@ -137,6 +137,17 @@ enum Resource {
     Attention,
 }
 
+impl Resource {
+    /// Whether it is read by a few keys: that takes less time than to hand it to a thread that may
+    /// block. No read is made on the actors' threads.
+    fn is_one_document(self) -> bool {
+        matches!(
+            self,
+            Resource::Project | Resource::Instructions | Resource::Review | Resource::Chat
+        )
+    }
+}
+
 /// A moment of the past: a position of the log, or a time.
 #[derive(Clone, Debug)]
 enum AsOf {
@@ -211,7 +222,9 @@ struct Reader {
     lists: Arc<KeptLists>,
     cursors: Arc<CursorKey>,
     secrets: Arc<dyn SecretStore>,
-    query: Query,
+    /// Who reads, and the arguments as they came: cursors are bound to them.
+    caller: String,
+    query: JsonObject,
     arguments: ReadArguments,
     /// The log position that the read models have reached.
     position: u64,
@@ -234,25 +247,27 @@ pub(super) async fn call(call: Call<'_>) -> Result<PageResult, ReadError> {
 }
 
 async fn answer(mut call: Call<'_>) -> Result<PageResult, ReadError> {
-    let mut arguments: ReadArguments = typed(call.arguments.clone().into())?;
+    let mut arguments: ReadArguments = typed(&call.arguments)?;
     let resource = arguments.resource;
     if let Some(run) = call.caller.scope() {
         fill_in(resource, run, &mut call.arguments);
-        arguments = typed(call.arguments.clone().into())?;
+        arguments = typed(&call.arguments)?;
     }
-    let mut own = call.arguments.clone();
-    EVERY_READ_TAKES.iter().for_each(|name| drop(own.remove(*name)));
-    shape(resource).check(&own)?;
+    shape(resource).check_beside(&EVERY_READ_TAKES, &call.arguments)?;
     let (projections, position) = read_models(call.app, resource, &arguments).await?;
     let reader = Reader {
         projections,
         lists: Arc::clone(&call.app.lists),
         cursors: Arc::clone(&call.app.cursors),
         secrets: Arc::clone(&call.app.secrets.store),
-        query: Query::of(call.caller.id(), &call.arguments),
+        caller: call.caller.id().to_owned(),
+        query: call.arguments,
         arguments,
         position: position.0,
     };
+    if resource.is_one_document() && reader.arguments.as_of.is_none() {
+        return reader.read(resource);
+    }
     tokio::task::spawn_blocking(move || reader.read(resource)).await?
 }
 
@@ -381,7 +396,7 @@ impl Reader {
             Resource::Settings => settings::page(self),
             Resource::Attention => attention::page(self),
         }?;
-        let next_cursor = page.next.map(|place| self.cursors.seal(self.query, place));
+        let next_cursor = page.next.map(|place| self.cursors.seal(self.query(), place));
         let mut phrase = page.phrase;
         if next_cursor.is_some() {
             phrase.push_str(&format!("; more by nextCursor ({} a page)", self.limit()));
@@ -396,6 +411,10 @@ impl Reader {
         })
     }
 
+    fn query(&self) -> Query {
+        Query::of(&self.caller, &self.query)
+    }
+
     fn limit(&self) -> usize {
         let limit = self.arguments.limit.and_then(|limit| usize::try_from(limit).ok());
         limit.unwrap_or(DEFAULT_LIMIT)
@@ -404,7 +423,7 @@ impl Reader {
     /// Where the caller's cursor says that the page begins; `None` for a first page.
     fn place(&self) -> Result<Option<Place>, CursorError> {
         let cursor = self.arguments.cursor.as_deref();
-        cursor.map(|cursor| self.cursors.open(self.query, cursor)).transpose()
+        cursor.map(|cursor| self.cursors.open(self.query(), cursor)).transpose()
     }
 
     fn project(&self) -> Option<ProjectId> {

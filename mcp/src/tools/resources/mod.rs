@@ -82,7 +82,7 @@ pub(crate) enum Document {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<Document> {
-    let arguments: ResourcesArguments = typed(call.arguments.clone().into())?;
+    let arguments: ResourcesArguments = typed(&call.arguments)?;
     match arguments.operation {
         Operation::Create => create::run(&call, arguments).await,
         Operation::Retire => retire::run(&call, arguments).await,

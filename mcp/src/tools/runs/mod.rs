@@ -130,7 +130,7 @@ enum Mode {
 }
 
 pub(super) async fn call(call: Call<'_>) -> Outcome<TurnView> {
-    let arguments: RunsArguments = typed(call.arguments.clone().into())?;
+    let arguments: RunsArguments = typed(&call.arguments)?;
     match (arguments.operation, arguments.mode.unwrap_or_default()) {
         (Operation::Submit, Mode::Enqueue) => {
             submit::run(call, arguments, SubmitMode::Enqueue).await

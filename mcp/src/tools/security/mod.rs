@@ -129,7 +129,7 @@ enum Operation {
 }
 
 pub(super) async fn call(mut call: Call<'_>) -> Outcome<SecurityDocumentView> {
-    let arguments: SecurityArguments = typed(call.arguments.clone().into())?;
+    let arguments: SecurityArguments = typed(&call.arguments)?;
     // From here on nothing but the typed arguments has a secret: not what is fingerprinted, either.
     hide_secrets(&mut call.arguments, &*call.app.secrets.store);
     match arguments.operation {
