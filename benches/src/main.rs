@@ -15,6 +15,7 @@ mod table;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 
 /// Measurements of Scripta, side by side with the alternatives.
 #[derive(Parser)]
@@ -54,6 +55,9 @@ struct Common {
     #[arg(long)]
     dir: Option<PathBuf>,
 }
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().what {

@@ -29,15 +29,19 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, filter_fn};
 use tracing_subscriber::prelude::*;
 
 use cli::{Cli, Command, Serve};
 use config::{Config, Process};
 use data::DataFolder;
 use failure::{Failure, Outcome};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
@@ -87,8 +91,7 @@ fn log_to_stderr(config: &Config) -> Outcome {
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
-        .with_filter(filter)
-        .with_filter(may_be_told);
+        .with_filter(filter.and(may_be_told));
     tracing_subscriber::registry()
         .with(lines)
         .try_init()
