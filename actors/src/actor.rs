@@ -10,7 +10,7 @@ use scripta_events::Revision;
 
 use crate::engine::Engine;
 use crate::execute::{Order, execute};
-use crate::replica::Replica;
+use crate::replica::{Latest, Replica};
 use crate::{Aggregate, Done, ExecuteError, LoadError};
 
 /// Carry a command out.
@@ -25,15 +25,22 @@ struct Leave;
 pub(crate) struct AggregateActor<A: Aggregate> {
     engine: Arc<Engine>,
     replica: Replica<A>,
+    latest: Arc<Latest<A>>,
     used: Instant,
 }
 
 impl<A: Aggregate> AggregateActor<A> {
     /// Starts one on an arbiter.
-    pub(crate) fn launch(engine: Arc<Engine>, id: A::Id, arbiter: &ArbiterHandle) -> Addr<Self> {
+    pub(crate) fn launch(
+        engine: Arc<Engine>,
+        id: A::Id,
+        latest: Arc<Latest<A>>,
+        arbiter: &ArbiterHandle,
+    ) -> Addr<Self> {
         Self::start_in_arbiter(arbiter, move |_| AggregateActor {
             engine,
             replica: Replica::new(id),
+            latest,
             used: Instant::now(),
         })
     }
@@ -64,6 +71,7 @@ impl<A: Aggregate> AggregateActor<A> {
     /// Idle from now on, and not since the work began: under load that would be longer ago than it
     /// may be idle, and every command but the first would find that its actor has left.
     fn put_back(&mut self, replica: Replica<A>) {
+        self.latest.set(&replica);
         self.replica = replica;
         self.used = Instant::now();
     }
@@ -85,6 +93,7 @@ impl<A: Aggregate> Handler<Execute<A>> for AggregateActor<A> {
     type Result = AtomicResponse<Self, Result<Done<A>, ExecuteError<A>>>;
 
     fn handle(&mut self, Execute(order): Execute<A>, _: &mut Context<Self>) -> Self::Result {
+        self.latest.clear();
         let (engine, mut replica) = self.take();
         let work = async move {
             let result = execute(&engine, &mut replica, &order).await;

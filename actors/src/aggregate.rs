@@ -46,6 +46,12 @@ pub trait Aggregate: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Whether the command makes an instance under an id that nobody knows yet. It has no effects
+    /// and nothing to tell.
+    fn creates(_command: &Self::Command) -> bool {
+        false
+    }
+
     /// Tells what is kept beside the log of a state that was just written. It runs between the
     /// commit and its answer, in the order of the commits, and must not block.
     fn written(_engine: &Arc<Engine>, _state: &Self::State) {}

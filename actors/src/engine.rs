@@ -4,12 +4,14 @@ use std::any::Any;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::{Addr, ArbiterHandle, MailboxError};
 use dashmap::{DashMap, Entry};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use scripta_events::domain::{
     BRANCH, BranchId, CHAT, ChatId, ConnectionId, ProjectId, WorkspaceDocuments, WorkspaceId,
 };
@@ -19,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::actor::{AggregateActor, Execute, GetState};
-use crate::execute::Order;
-use crate::replica::Replica;
+use crate::execute::{Order, execute};
+use crate::replica::{Latest, Replica};
 use crate::turn::LiveTurns;
 use crate::{
     Aggregate, Branch, BranchCommand, BranchKey, BranchState, Chat, ChatState, CommandMeta, Done,
@@ -63,12 +65,14 @@ pub struct Engine {
 /// An actor, and how many hold on to it: the directory, and each who waits for its answer.
 struct Seat<A: Aggregate> {
     actor: Addr<AggregateActor<A>>,
+    /// What it saw last.
+    latest: Arc<Latest<A>>,
     held: Arc<()>,
 }
 
 impl<A: Aggregate> Clone for Seat<A> {
     fn clone(&self) -> Seat<A> {
-        Seat { actor: self.actor.clone(), held: self.held.clone() }
+        Seat { actor: self.actor.clone(), latest: self.latest.clone(), held: self.held.clone() }
     }
 }
 
@@ -111,7 +115,14 @@ impl Engine {
     ) -> Result<Done<A>, ExecuteError<A>> {
         // One operation for all sends: one whose answer was lost takes effect once.
         let operation = meta.operation.unwrap_or_else(OperationId::random);
-        let order = Arc::new(Order { command, meta, operation });
+        let order = Order { command, meta, operation, sent: AtomicBool::new(false) };
+        if A::creates(&order.command) {
+            // Nobody knows of it yet: there is nothing to wait behind, and nothing to remember.
+            let mut replica = Replica::new(id);
+            let work = AssertUnwindSafe(execute(self, &mut replica, &order)).catch_unwind();
+            return work.await.unwrap_or_else(|_| Err(self.unanswered(A::NAME).into()));
+        }
+        let order = Arc::new(order);
         for _ in 0..MAX_SENDS {
             let seat = self.seat::<A>(id)?;
             match seat.actor.send(Execute(order.clone())).await {
@@ -137,6 +148,9 @@ impl Engine {
     ) -> Result<Option<(Arc<A::State>, Revision)>, LoadError> {
         for _ in 0..MAX_SENDS {
             let seat = self.seat::<A>(id)?;
+            if let Some(known) = seat.latest.current(&*self.log) {
+                return Ok(Some(known));
+            }
             match seat.actor.send(GetState(PhantomData)).await {
                 Ok(result) => return result,
                 Err(MailboxError::Closed | MailboxError::Timeout) => {}
@@ -157,9 +171,10 @@ impl Engine {
     fn seat<A: Aggregate>(self: &Arc<Self>, id: A::Id) -> Result<Seat<A>, LoadError> {
         let stream = A::stream(id);
         let arbiter = self.arbiter(stream)?;
-        let launch = || Seat {
-            actor: AggregateActor::<A>::launch(self.clone(), id, arbiter),
-            held: Arc::new(()),
+        let launch = || {
+            let latest = Arc::new(Latest::default());
+            let actor = AggregateActor::<A>::launch(self.clone(), id, latest.clone(), arbiter);
+            Seat { actor, latest, held: Arc::new(()) }
         };
         let mut entry = self.directory.entry(stream).or_insert_with(|| Box::new(launch()));
         match entry.downcast_ref::<Seat<A>>() {

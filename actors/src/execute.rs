@@ -1,6 +1,7 @@
 //! One command, from the operation id to the effects.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use scripta_events::codec::{CodecError, Event};
 use scripta_events::domain::Meta;
@@ -22,6 +23,16 @@ pub(crate) struct Order<A: Aggregate> {
     /// The caller's operation id, or one that was made for this order: sent twice, it takes
     /// effect once.
     pub(crate) operation: OperationId,
+    /// Whether it was taken up before.
+    pub(crate) sent: AtomicBool,
+}
+
+impl<A: Aggregate> Order<A> {
+    /// Takes it up. Whether it may have taken effect already: not the first time, where nobody else
+    /// knows the operation.
+    fn take_up(&self) -> bool {
+        self.sent.swap(true, Ordering::Relaxed) || self.meta.operation.is_some()
+    }
 }
 
 /// Carries a command out. `replica` is brought up to date on the way.
@@ -32,19 +43,28 @@ pub(crate) async fn execute<A: Aggregate>(
 ) -> Result<Done<A>, ExecuteError<A>> {
     let log = &*engine.log;
     // 1. Receipt: an operation that took effect answers what it answered then.
-    if let Some(receipt) = log.receipt(order.operation).await? {
+    if order.take_up()
+        && let Some(receipt) = log.receipt(order.operation).await?
+    {
         return replay(engine, replica, order, receipt).await;
     }
     for attempt in 0..MAX_ATTEMPTS {
         // 2. Load: what others wrote, when there is reason to think so.
-        if attempt > 0 || replica.revision() == Revision::NONE {
+        let is_unseen = replica.revision() == Revision::NONE && !A::creates(&order.command);
+        if attempt > 0 || is_unseen {
             replica.refresh(log).await?;
         }
         // 3. Expected revision, and 4. decide. A refusal is given from current state only.
         let decision = match decide(engine, replica, order).await {
             Ok(decision) => decision,
             Err(_) if !replica.is_current(log).await? => continue,
-            Err(refused) => return Err(refused),
+            Err(refused) => {
+                // It may be refused for what it did itself, since its receipt was looked for.
+                return match log.receipt(order.operation).await? {
+                    Some(receipt) => replay(engine, replica, order, receipt).await,
+                    None => Err(refused),
+                };
+            }
         };
         // 5. Append. The log arbitrates between the actors of a root.
         let receipt = match append(engine, replica, order, &decision).await? {
@@ -73,7 +93,8 @@ pub(crate) async fn rehearse<A: Aggregate>(
     command: A::Command,
 ) -> Result<Arc<A::State>, ExecuteError<A>> {
     let operation = OperationId::random();
-    let order = Order { command, meta: CommandMeta::system(), operation };
+    let (meta, sent) = (CommandMeta::system(), AtomicBool::new(false));
+    let order = Order { command, meta, operation, sent };
     let mut replica = Replica::<A>::new(id);
     for _ in 0..MAX_ATTEMPTS {
         replica.refresh(&*engine.log).await?;

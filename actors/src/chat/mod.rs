@@ -182,6 +182,10 @@ impl Aggregate for Chat {
         (stream.category == CHAT).then_some(ChatId(stream.id))
     }
 
+    fn creates(command: &ChatCommand) -> bool {
+        matches!(command, ChatCommand::Create { .. })
+    }
+
     fn expected(command: &ChatCommand) -> Option<u64> {
         match command {
             ChatCommand::Rename { expected_revision, .. }

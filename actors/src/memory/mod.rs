@@ -96,6 +96,10 @@ impl Aggregate for Memory {
         (stream.category == MEMORY).then_some(key)
     }
 
+    fn creates(command: &MemoryCommand) -> bool {
+        matches!(command, MemoryCommand::Create { .. })
+    }
+
     fn expected(command: &MemoryCommand) -> Option<u64> {
         match command {
             MemoryCommand::Create { .. } => None,

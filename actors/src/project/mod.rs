@@ -141,6 +141,10 @@ impl Aggregate for Project {
         (stream.category == PROJECT).then_some(ProjectId(stream.id))
     }
 
+    fn creates(command: &ProjectCommand) -> bool {
+        matches!(command, ProjectCommand::Create { .. })
+    }
+
     fn expected(command: &ProjectCommand) -> Option<u64> {
         match command {
             ProjectCommand::Create { .. } | ProjectCommand::CreateResource { .. } => None,

@@ -81,6 +81,13 @@ pub trait EventLog: Send + Sync + 'static {
     /// The revision of a stream: how many durable events it has, 0 for a stream without any.
     fn revision(&self, stream: StreamId) -> BoxFuture<'static, Result<Revision, ReadError>>;
 
+    /// Whether the log knows, from memory alone and without waiting, that a stream which was at
+    /// `revision` when the head was `seen` or later is still there. `false` says nothing: ask for
+    /// the [`revision`](EventLog::revision).
+    fn is_still_at(&self, _stream: StreamId, _revision: Revision, _seen: Position) -> bool {
+        false
+    }
+
     /// The events of a stream with revisions greater than `after`, in order, up to what was
     /// durable at the time of the call; then the stream of results ends. It ends after an error,
     /// too.

@@ -256,8 +256,18 @@ impl EventLog for SegmentLog {
     }
 
     fn revision(&self, stream: StreamId) -> BoxFuture<'static, Result<Revision, ReadError>> {
-        let store = self.store.clone();
-        Box::pin(reader::blocking(move || store.revision(stream)))
+        let known = self.store.tail().revision(stream);
+        match known {
+            Some(known) => Box::pin(futures::future::ready(Ok(known))),
+            None => {
+                let store = self.store.clone();
+                Box::pin(reader::blocking(move || store.revision(stream)))
+            }
+        }
+    }
+
+    fn is_still_at(&self, stream: StreamId, revision: Revision, seen: Position) -> bool {
+        self.store.is_still_at(stream, revision, seen)
     }
 
     fn read_stream(

@@ -138,6 +138,16 @@ impl<D: Disk, I: Index> Store<D, I> {
         known.map_or_else(|| self.index.revision(stream), Ok)
     }
 
+    /// What the active segment knows of it, which is in memory.
+    pub fn is_still_at(&self, stream: StreamId, revision: Revision, seen: Position) -> bool {
+        let tail = self.tail();
+        match tail.revision(stream) {
+            Some(now) => now == revision,
+            // Whatever was written since is in the active segment, and this stream isn't.
+            None => seen.next() >= tail.first(),
+        }
+    }
+
     pub fn receipt(&self, operation: OperationId) -> Result<Option<Receipt>, ReadError> {
         let known = self.tail().commit(operation);
         let place = match known {
