@@ -47,7 +47,7 @@ async fn serve(config: &Config, data: &DataFolder, engine: &Arc<Engine>, demo: b
         config.allowed_origins.clone(),
     );
     let Running { server, handle, cancel } = http::start(listener, Arc::clone(&shared), access)?;
-    let serving = tokio::spawn(server);
+    let serving = http::drive(server)?;
     let socket = Socket::bind(data).inspect_err(|error| {
         tracing::warn!(%error, "local clients can't attach; they can use HTTP");
     });

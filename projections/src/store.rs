@@ -182,10 +182,15 @@ impl Store {
         Ok(row)
     }
 
+    /// All rows; not the checkpoint, which trails behind where nothing changes.
     #[cfg(test)]
     pub(crate) fn dump(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let all = self.tree.iter().map(|item| item.map(|(key, row)| (key.to_vec(), row.to_vec())));
-        all.collect::<Result<_, _>>().unwrap_or_default()
+        let rows = self
+            .tree
+            .scan_prefix([])
+            .filter(|item| !matches!(item, Ok((key, _)) if key == CHECKPOINT));
+        let rows = rows.map(|item| item.map(|(key, row)| (key.to_vec(), row.to_vec())));
+        rows.collect::<Result<_, _>>().unwrap_or_default()
     }
 }
 
@@ -254,6 +259,11 @@ impl Batch<'_> {
                 (_, change) => drop(self.done.insert(key, change)),
             }
         }
+    }
+
+    /// Whether nothing was kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.done.is_empty()
     }
 
     /// Writes what was kept, and the position with it, or nothing.

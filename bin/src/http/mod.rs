@@ -18,6 +18,7 @@ use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -112,6 +113,23 @@ pub fn start(listener: TcpListener, shared: Arc<Shared>, access: Access) -> Outc
     .run();
     let handle = server.handle();
     Ok(Running { server, handle, cancel })
+}
+
+/// Drives a server to its end, on a thread of its own with an actix system, whose workers are
+/// arbiters: what a request starts comes to its end there before its connection is looked at
+/// again, so that an answer and the end of its stream leave in one packet.
+pub fn drive(server: Server) -> Outcome<oneshot::Receiver<std::io::Result<()>>> {
+    let (ended, ending) = oneshot::channel();
+    let work = move || {
+        let result = actix_web::rt::System::new().block_on(server);
+        // Whoever no longer waits for it doesn't want it.
+        let _ = ended.send(result);
+    };
+    let thread = std::thread::Builder::new().name("scripta-http".to_owned()).spawn(work);
+    thread.map_err(|error| {
+        Failure::failed(format!("the thread of the HTTP server can't be started: {error}"))
+    })?;
+    Ok(ending)
 }
 
 async fn nothing_here(request: actix_web::HttpRequest) -> Problem {

@@ -33,7 +33,8 @@ fn branch_key(id: BranchId) -> Vec<u8> {
     Key::of(b'b').id(id.0).done()
 }
 
-/// `o` chat, position of its opening -> branch: a chat's branches in their order.
+/// `o` chat, position of its opening -> branch: a chat's branches in their order, but the first,
+/// whose id is the chat's.
 fn opened_key(chat: ChatId, opened: Position) -> Vec<u8> {
     Key::of(b'o').id(chat.0).rising(opened.0).done()
 }
@@ -107,7 +108,7 @@ pub(crate) struct ChatModel;
 
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
-    const VERSION: u32 = 6;
+    const VERSION: u32 = 7;
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
@@ -200,7 +201,8 @@ fn create_chat(
         let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
         batch.put(total_key(row.project), total.saturating_add(1));
     }
-    open_branch(batch, event, new_branch(event, row.id.first_branch(), row.id, row.project));
+    let first = new_branch(event, row.id.first_branch(), row.id, row.project);
+    batch.put(branch_key(first.id), first);
     batch.put(chat_key(row.id), row);
     Ok(())
 }
@@ -251,7 +253,8 @@ fn open(
                 row.read = row.inherited;
                 row.head = fork.after;
             }
-            open_branch(batch, event, row);
+            batch.put(opened_key(row.chat, event.position), row.id);
+            batch.put(branch_key(row.id), row);
             change_chat(batch, event, event.stream.root.0, |chat| {
                 chat.branches = chat.branches.saturating_add(1);
             })
@@ -296,11 +299,6 @@ fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) 
         position: event.position,
         deleted: None,
     }
-}
-
-fn open_branch(batch: &mut Batch<'_>, event: &Recorded, row: BranchRow) {
-    batch.put(opened_key(row.chat, event.position), row.id);
-    batch.put(branch_key(row.id), row);
 }
 
 /// Changes the row of a chat, and its place in the listings if that moved.

@@ -23,6 +23,10 @@ pub(crate) use workspace::{Workspace, WorkspaceModel};
 use crate::follower::{ApplyError, Halt, Projection};
 use crate::store::{Batch, Store};
 
+/// How many events may change nothing in a read model before its tree is told that it has seen
+/// them: each commit of a tree is a write of its own, and a start reads this many in milliseconds.
+const CHECKPOINT_EVENTS: u64 = 10_000;
+
 /// What a read model makes of events: a pure function over its rows.
 pub(crate) trait Model: Send + 'static {
     /// Its name, which is its tree's.
@@ -39,12 +43,14 @@ pub(crate) struct ModelProjection<M> {
     store: Store,
     log: LogId,
     position: Position,
+    /// The position that the tree tells.
+    written: Position,
     model: std::marker::PhantomData<M>,
 }
 
 impl<M: Model> ModelProjection<M> {
     pub(crate) fn new(store: Store, log: LogId, position: Position) -> ModelProjection<M> {
-        ModelProjection { store, log, position, model: std::marker::PhantomData }
+        ModelProjection { store, log, position, written: position, model: std::marker::PhantomData }
     }
 
     /// Applies the events until one fails, and commits those before it.
@@ -60,11 +66,13 @@ impl<M: Model> ModelProjection<M> {
             batch.keep();
             applied = event.position;
         }
-        if applied > self.position {
+        let is_due = applied.0.saturating_sub(self.written.0) >= CHECKPOINT_EVENTS;
+        if is_due || !batch.is_empty() {
             let committed = batch.commit(self.log, applied);
             committed.map_err(|error| Halt { applied: self.position, error: error.into() })?;
-            self.position = applied;
+            self.written = applied;
         }
+        self.position = applied;
         failure.map_or(Ok(()), |error| Err(Halt { applied, error }))
     }
 }
@@ -87,6 +95,10 @@ impl<M: Model> Projection for ModelProjection<M> {
     }
 
     fn finish(&mut self) -> Result<(), ApplyError> {
+        if self.position > self.written {
+            self.store.batch().commit(self.log, self.position)?;
+            self.written = self.position;
+        }
         Ok(self.store.flush()?)
     }
 }

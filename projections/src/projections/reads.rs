@@ -114,6 +114,15 @@ impl Projections {
         self.chats.branches(chat)
     }
 
+    /// The branches of a chat that was read, in the order of their opening.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn branches_of(&self, chat: &ChatRow) -> Result<Vec<BranchRow>, QueryError> {
+        self.chats.branches_of(chat)
+    }
+
     /// The messages that wait in a branch, in the order of their turns.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ pub(super) fn page(reader: &Reader) -> Result<Page, ReadError> {
     let chat = required(reader.chat(), SHAPE.operation, "chatId")?;
     let row = scope::chat_in(&reader.projections, None, chat)?;
     let phrase = format!("Read chat '{}'", row.title);
-    let branches = reader.projections.branches(chat)?;
+    let branches = reader.projections.branches_of(&row)?;
     let project = reader.projections.project_security(row.project)?;
     let workspace = reader.projections.workspace()?;
     let view = ChatView::whole(row, branches, project.as_ref(), &workspace);

@@ -64,7 +64,7 @@ pub(super) fn branch(
     let mut row = opened(batch, event, branch)?;
     row.deleted = Some(0);
     batch.put(branch_key(branch), row);
-    let mut rows = Vec::new();
+    let mut rows = vec![opened(batch, event, ChatId(event.stream.id).first_branch())?];
     for key in batch.keys(&Key::of(b'o').id(event.stream.id).done())? {
         if let Some(id) = batch.get::<BranchId>(&key)? {
             rows.push(opened(batch, event, id)?);

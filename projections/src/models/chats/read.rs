@@ -67,16 +67,22 @@ impl Chats {
 
     /// The branches of a chat in the order they were opened.
     pub(crate) fn branches(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
-        if self.chat(chat)?.is_none() {
-            return Ok(Vec::new());
+        self.chat(chat)?.map_or(Ok(Vec::new()), |row| self.branches_of(&row))
+    }
+
+    /// The same of a chat that was read.
+    pub(crate) fn branches_of(&self, chat: &ChatRow) -> Result<Vec<BranchRow>, QueryError> {
+        // Most chats have no other than their first, which can't be deleted.
+        if chat.branches == 1 {
+            return Ok(self.row(chat.id.first_branch())?.into_iter().collect());
         }
-        let rows = self.rows(chat)?.into_iter();
+        let rows = self.rows(chat.id)?.into_iter();
         Ok(rows.filter(|row| row.deleted.is_none()).collect())
     }
 
     /// The same with those that were deleted.
     pub(super) fn rows(&self, chat: ChatId) -> Result<Vec<BranchRow>, QueryError> {
-        let mut rows = Vec::new();
+        let mut rows = Vec::from_iter(self.row(chat.first_branch())?);
         for id in self.0.rows::<BranchId>(&Key::of(b'o').id(chat.0).done()) {
             rows.extend(self.row(id?)?);
         }
