@@ -192,11 +192,21 @@ pub(crate) fn sentence(text: String) -> CallToolResult {
 }
 
 fn structured(result: &impl Serialize, is_error: bool) -> CallToolResult {
-    match serde_json::to_value(result) {
-        Ok(value) if is_error => CallToolResult::structured_error(value),
-        Ok(value) => CallToolResult::structured(value),
-        Err(error) => sentence(format!("The answer can't be written as JSON: {error}")),
-    }
+    let written = serde_json::to_string(result).and_then(|text| {
+        let value = serde_json::to_value(result)?;
+        Ok((text, value))
+    });
+    let (text, value) = match written {
+        Ok(written) => written,
+        Err(error) => return sentence(format!("The answer can't be written as JSON: {error}")),
+    };
+    let content = vec![ContentBlock::text(text)];
+    let mut answer = match is_error {
+        true => CallToolResult::error(content),
+        false => CallToolResult::success(content),
+    };
+    answer.structured_content = Some(value);
+    answer
 }
 
 impl<D> Rejected<D> {

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -22,6 +23,13 @@ const MAX_BATCH_EVENTS: usize = 8_192;
 
 /// The payload bytes after which a batch takes no more events: a bound on its memory.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+/// How long a projection that is up to date gathers events before it applies the next: a commit
+/// costs the more per event the fewer it has. Whoever waits for an event ends it.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// A projection that is this many events behind the log, or more, has enough to apply.
+const FAR_BEHIND: u64 = 1_024;
 
 /// What is made of the events.
 pub(crate) trait Projection: Send + 'static {
@@ -91,6 +99,7 @@ pub(crate) struct Follower {
     pub(crate) version: u32,
     progress: watch::Receiver<Progress>,
     stop: watch::Sender<bool>,
+    wanted: watch::Sender<Position>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -105,13 +114,14 @@ impl Follower {
     ) -> std::io::Result<Follower> {
         let (progress, watching) = watch::channel(Progress { position, stopped: None });
         let (stop, stopping) = watch::channel(false);
+        let (wanted, waited_for) = watch::channel(position);
         // A runtime of its own drives whatever the log's streams need, on this thread only.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let mut task = Task { name, projection, position, progress, stopping };
+        let mut task = Task { name, projection, position, progress, stopping, waited_for };
         let thread = std::thread::Builder::new()
             .name(format!("projection-{name}"))
             .spawn(move || runtime.block_on(task.run(log)))?;
-        Ok(Follower { name, version, progress: watching, stop, thread: Some(thread) })
+        Ok(Follower { name, version, progress: watching, stop, wanted, thread: Some(thread) })
     }
 
     /// Where it is now.
@@ -122,6 +132,15 @@ impl Follower {
     /// Whether it has applied this position.
     pub(crate) fn has_reached(&self, position: Position) -> bool {
         self.progress.borrow().position >= position
+    }
+
+    /// Says that somebody waits for this position.
+    pub(crate) fn want(&self, position: Position) {
+        self.wanted.send_if_modified(|wanted| {
+            let is_new = position > *wanted;
+            *wanted = position.max(*wanted);
+            is_new
+        });
     }
 
     /// A watch of where it is.
@@ -151,6 +170,8 @@ struct Task<P> {
     position: Position,
     progress: watch::Sender<Progress>,
     stopping: watch::Receiver<bool>,
+    /// The last position that somebody waited for.
+    waited_for: watch::Receiver<Position>,
 }
 
 impl<P: Projection> Task<P> {
@@ -170,6 +191,7 @@ impl<P: Projection> Task<P> {
 
     async fn follow(&mut self, log: Arc<dyn EventLog>) -> Result<(), ApplyError> {
         let mut stopping = self.stopping.clone();
+        let head = log.head();
         let mut events = log.read_all(self.position, Filter::default());
         loop {
             let first = tokio::select! {
@@ -188,6 +210,19 @@ impl<P: Projection> Task<P> {
                 self.publish(None);
             }
             failure.map_or(Ok(()), |error| Err(ApplyError::Log(error)))?;
+            if head.borrow().0.saturating_sub(self.position.0) < FAR_BEHIND {
+                self.gather().await;
+            }
+        }
+    }
+
+    /// Lets more events come, until somebody waits for one or the time is over.
+    async fn gather(&mut self) {
+        let applied = self.position;
+        tokio::select! {
+            _ = self.stopping.wait_for(|stop| *stop) => {}
+            _ = self.waited_for.wait_for(|wanted| *wanted > applied) => {}
+            () = tokio::time::sleep(GATHER) => {}
         }
     }
 
@@ -289,7 +324,9 @@ mod tests {
         let (progress, _) = watch::channel(Progress { position: Position(before), stopped: None });
         let stopping = watch::channel(false).1;
         let position = Position(before);
-        Task { name: "test", projection: Nothing, position, progress, stopping }.check_order(&batch)
+        let waited_for = watch::channel(position).1;
+        Task { name: "test", projection: Nothing, position, progress, stopping, waited_for }
+            .check_order(&batch)
     }
 
     #[test]

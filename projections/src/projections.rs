@@ -195,7 +195,8 @@ impl Projections {
             let used = |name| names.iter().any(|used| used.as_str() == name);
             let used = followers.iter().filter(|follower| used(follower.name));
             let behind = used.filter(|follower| !follower.has_reached(position));
-            behind.map(|follower| (follower.name, follower.watch())).collect()
+            let wanted = behind.inspect(|follower| follower.want(position));
+            wanted.map(|follower| (follower.name, follower.watch())).collect()
         };
         let deadline = Instant::now() + self.options.wait;
         for (projection, mut progress) in watches {

@@ -1,11 +1,10 @@
 //! Ids by name: what a client offers while a person types.
 
 use rmcp::model::CompletionInfo;
-use scripta_events::domain::ChatId;
-use scripta_projections::{ProjectionName, Projections, QueryError};
+use scripta_projections::{ChatRow, ProjectionName, Projections, QueryError};
 
-/// The most chats or entries whose names are compared (inclusive), the newest or first of them: it
-/// takes some milliseconds.
+/// The most chats, branches or entries whose names are compared (inclusive), the newest or first of
+/// them: it takes some milliseconds.
 const MAX_LOOKED_AT: usize = 10_000;
 
 /// What an id is of.
@@ -55,16 +54,17 @@ pub(crate) fn complete(
             }
             ids.len() <= MAX_LOOKED_AT
         }
-        Of::Chat => each_chat(projections, |id, title| {
-            found.compare(&id.to_string(), &[title]);
-            Ok(())
+        Of::Chat => each_chat(projections, |chat| {
+            found.compare(&chat.id.to_string(), &[&chat.title]);
+            Ok(1)
         })?,
-        Of::Branch => each_chat(projections, |id, title| {
-            for branch in projections.branches(id)? {
+        Of::Branch => each_chat(projections, |chat| {
+            let branches = projections.branches_of(chat)?;
+            for branch in branches.iter().take(MAX_LOOKED_AT) {
                 let own = branch.title.as_deref().unwrap_or_default();
-                found.compare(&branch.id.to_string(), &[own, title]);
+                found.compare(&branch.id.to_string(), &[own, &chat.title]);
             }
-            Ok(())
+            Ok(branches.len())
         })?,
         Of::Memory => {
             let ids = projections.memory_ids()?;
@@ -79,18 +79,22 @@ pub(crate) fn complete(
     Ok(found.done(whole))
 }
 
-/// Visits the newest chats with their titles; whether those are all.
+/// Visits the newest chats, until `visit` has looked at as many names as may be; whether those are
+/// all.
 fn each_chat(
     projections: &Projections,
-    mut visit: impl FnMut(ChatId, &str) -> Result<(), QueryError>,
+    mut visit: impl FnMut(&ChatRow) -> Result<usize, QueryError>,
 ) -> Result<bool, QueryError> {
-    let ids = projections.chat_ids(None)?;
-    for id in ids.iter().take(MAX_LOOKED_AT) {
-        if let Some(row) = projections.chat(*id)? {
-            visit(*id, &row.title)?;
+    let mut looked_at = 0_usize;
+    for id in projections.chat_ids(None)? {
+        if looked_at >= MAX_LOOKED_AT {
+            return Ok(false);
+        }
+        if let Some(row) = projections.chat(id)? {
+            looked_at = looked_at.saturating_add(visit(&row)?);
         }
     }
-    Ok(ids.len() <= MAX_LOOKED_AT)
+    Ok(looked_at <= MAX_LOOKED_AT)
 }
 
 impl Found<'_> {
