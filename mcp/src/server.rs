@@ -9,7 +9,7 @@ use rmcp::model::{
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
     ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use scripta_actors::Handle;
@@ -310,10 +310,6 @@ impl ServerHandler for AppServer {
     ) -> Result<(), ErrorData> {
         self.subscriptions.end(resources::address(&request.uri)?);
         Ok(())
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(|definition| definition.tool.clone())
     }
 
     async fn call_tool(

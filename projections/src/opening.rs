@@ -42,9 +42,9 @@ impl Opening {
     pub(crate) fn model<M: Model>(&mut self) -> Result<Store, OpenError> {
         let id = self.log.id();
         let (store, position) =
-            Store::open(&self.db, M::NAME, M::VERSION, id, self.head).map_err(|error| {
-                OpenError::Store { path: self.path.clone(), reason: error.to_string() }
-            })?;
+            Store::open(&self.db, M::NAME, M::VERSION, M::ACROSS, id, self.head).map_err(
+                |error| OpenError::Store { path: self.path.clone(), reason: error.to_string() },
+            )?;
         let projection = ModelProjection::<M>::new(store.clone(), id, position);
         match &mut self.source {
             Source::Replayed(replays) => replays.push(Box::new(projection)),

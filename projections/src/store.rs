@@ -1,11 +1,13 @@
 //! Rows in a sled tree, committed in one batch with the position that they describe.
 
 use std::any::Any;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scripta_events::{LogId, Position};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::QueryError;
 
@@ -21,6 +23,43 @@ pub(crate) struct Store {
     name: &'static str,
     version: u32,
     tree: sled::Tree,
+    across: Option<Arc<Across>>,
+}
+
+/// The keys of one kind in memory, in the order of what follows their first id: a listing across
+/// those ids, which the tree could only give by reading all its keys.
+struct Across {
+    kind: u8,
+    /// Made when it is first asked for, and kept up to date from then on.
+    keys: Mutex<Option<AcrossKeys>>,
+}
+
+/// What follows the first id of each key, and that id.
+pub(crate) type AcrossKeys = BTreeMap<Box<[u8]>, Uuid>;
+
+impl Across {
+    /// What follows the first id, and that id, of a key of this kind.
+    fn split<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], Uuid)> {
+        let (id, rest) = key.strip_prefix(&[self.kind])?.split_first_chunk::<16>()?;
+        Some((rest, Uuid::from_bytes(*id)))
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Option<AcrossKeys>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows a commit; each key with whether it is there now.
+    fn apply(&self, changed: &[(Vec<u8>, bool)]) {
+        let mut keys = self.keys();
+        let Some(keys) = keys.as_mut() else { return };
+        for (key, is_there) in changed {
+            match self.split(key) {
+                Some((rest, id)) if *is_there => drop(keys.insert(rest.into(), id)),
+                Some((rest, _)) => drop(keys.remove(rest)),
+                None => {}
+            }
+        }
+    }
 }
 
 /// What the rows of a tree describe.
@@ -69,10 +108,12 @@ impl Store {
         db: &sled::Db,
         name: &'static str,
         version: u32,
+        across: Option<u8>,
         log: LogId,
         head: Position,
     ) -> Result<(Store, Position), sled::Error> {
-        let mut store = Store { name, version, tree: db.open_tree(name)? };
+        let across = across.map(|kind| Arc::new(Across { kind, keys: Mutex::new(None) }));
+        let mut store = Store { name, version, tree: db.open_tree(name)?, across };
         let reason = match store.checkpoint() {
             Ok(None) if store.tree.is_empty() => return Ok((store, Position::START)),
             Ok(None) => "it has rows without a position".to_owned(),
@@ -135,6 +176,27 @@ impl Store {
     ) -> impl Iterator<Item = Result<sled::IVec, QueryError>> + use<'a> {
         let keys = self.tree.scan_prefix(prefix).keys();
         keys.map(|found| found.map_err(|source| self.failed(source)))
+    }
+
+    /// Reads the keys of the model's kind in the order of what follows their first id.
+    pub(crate) fn across<T>(&self, read: impl FnOnce(&AcrossKeys) -> T) -> Result<T, QueryError> {
+        let Some(across) = &self.across else { return Ok(read(&AcrossKeys::new())) };
+        // A commit that is made meanwhile follows when this is done.
+        let mut kept = across.keys();
+        let keys = match kept.take() {
+            Some(keys) => keys,
+            None => {
+                let split = |key: Result<sled::IVec, QueryError>| {
+                    let key = key?;
+                    let (rest, id) = across
+                        .split(&key)
+                        .ok_or_else(|| self.malformed("a key of a listing is too short"))?;
+                    Ok((rest.into(), id))
+                };
+                self.keys(&[across.kind]).map(split).collect::<Result<_, QueryError>>()?
+            }
+        };
+        Ok(read(kept.insert(keys)))
     }
 
     /// Begins a batch of changes.
@@ -270,7 +332,11 @@ impl Batch<'_> {
     pub(crate) fn commit(self, log: LogId, position: Position) -> Result<(), QueryError> {
         let store = self.store;
         let mut batch = sled::Batch::default();
+        let mut listed = Vec::new();
         for (key, change) in self.done {
+            if store.across.as_ref().is_some_and(|across| across.split(&key).is_some()) {
+                listed.push((key.clone(), !matches!(change, Change::Removed)));
+            }
             match change {
                 Change::Added(row) | Change::Set(row) => batch.insert(key, row.encode(store)?),
                 Change::Removed => batch.remove(key),
@@ -278,7 +344,11 @@ impl Batch<'_> {
         }
         let checkpoint = Checkpoint { version: store.version, log, position };
         batch.insert(CHECKPOINT, store.encode(&checkpoint)?);
-        store.tree.apply_batch(batch).map_err(|source| store.failed(source))
+        store.tree.apply_batch(batch).map_err(|source| store.failed(source))?;
+        if let Some(across) = &store.across {
+            across.apply(&listed);
+        }
+        Ok(())
     }
 }
 
@@ -292,7 +362,7 @@ mod tests {
 
     fn store() -> Store {
         let db = sled::Config::new().temporary(true).open().unwrap();
-        Store::open(&db, "test", 1, LogId(Uuid::nil()), Position::START).unwrap().0
+        Store::open(&db, "test", 1, None, LogId(Uuid::nil()), Position::START).unwrap().0
     }
 
     fn commit(batch: Batch<'_>) {

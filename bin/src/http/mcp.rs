@@ -8,7 +8,7 @@ use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResponse, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp_actix_web::transport::{
@@ -164,10 +164,6 @@ impl ServerHandler for Watched {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.app.unsubscribe(request, context).await
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.app.get_tool(name)
     }
 
     async fn call_tool(

@@ -64,21 +64,19 @@ fn held_key(chat: ChatId, branch: BranchId) -> Vec<u8> {
     Key::of(b'h').id(chat.0).id(branch.0).done()
 }
 
-/// The listings, `a` of all and `p` of a project: pinned chats first, then by last activity,
-/// newest first.
-fn listing_keys(row: &ChatRow) -> [Vec<u8>; 2] {
-    [None, Some(row.project)].map(|project| {
-        listing(project).pinned(row.pinned).newest(row.last_activity).id(row.id.0).done()
-    })
+/// `p` project -> nothing: the listing of its chats, pinned ones first, then by last activity,
+/// newest first; and, across projects, of all chats.
+fn listing_key(row: &ChatRow) -> Vec<u8> {
+    listing(row.project).pinned(row.pinned).newest(row.last_activity).id(row.id.0).done()
 }
 
 /// The beginning of a listing's keys.
-fn listing(project: Option<ProjectId>) -> Key {
-    match project {
-        Some(project) => Key::of(b'p').id(project.0),
-        None => Key::of(b'a'),
-    }
+fn listing(project: ProjectId) -> Key {
+    Key::of(LISTING).id(project.0)
 }
+
+/// The kind of the listings' keys.
+const LISTING: u8 = b'p';
 
 /// `t` project -> how many chats it has.
 fn total_key(project: ProjectId) -> Vec<u8> {
@@ -109,6 +107,7 @@ pub(crate) struct ChatModel;
 impl Model for ChatModel {
     const NAME: &'static str = "chats";
     const VERSION: u32 = 7;
+    const ACROSS: Option<u8> = Some(LISTING);
 
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
         match event.stream.category {
@@ -195,9 +194,7 @@ fn create_chat(
         // Its project was deleted while it was being made.
         batch.put(unswept_key(row.project, row.id), ());
     } else {
-        for key in listing_keys(&row) {
-            batch.add(key, ());
-        }
+        batch.add(listing_key(&row), ());
         let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
         batch.put(total_key(row.project), total.saturating_add(1));
     }
@@ -317,12 +314,12 @@ fn change_chat(
         return Ok(());
     }
     let before = (row.pinned, row.last_activity);
-    let keys = listing_keys(&row);
+    let listed = listing_key(&row);
     change(&mut row);
     row.position = event.position;
     if (row.pinned, row.last_activity) != before {
-        keys.into_iter().for_each(|key| batch.remove(key));
-        listing_keys(&row).into_iter().for_each(|key| batch.add(key, ()));
+        batch.remove(listed);
+        batch.add(listing_key(&row), ());
     }
     batch.put(chat_key(id), row);
     Ok(())

@@ -33,6 +33,8 @@ pub(crate) trait Model: Send + 'static {
     const NAME: &'static str;
     /// The version of its rows: raise it when an event makes other rows, and they are rebuilt.
     const VERSION: u32;
+    /// The kind of keys that are read in the order of what follows their first id, if it has one.
+    const ACROSS: Option<u8> = None;
 
     /// Applies one event of any category; those that are not of its kind change nothing.
     fn apply(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError>;

@@ -8,7 +8,7 @@ use scripta_events::domain::{BranchId, ChatId, ProjectEvent, ProjectId};
 use scripta_events::log::Recorded;
 
 use super::{
-    branch_key, change_chat, chat_key, gone_key, listing, listing_keys, opened, total_key,
+    branch_key, change_chat, chat_key, gone_key, listing, listing_key, opened, total_key,
     unswept_key,
 };
 use crate::follower::ApplyError;
@@ -22,7 +22,7 @@ pub(super) fn project(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), App
     let ProjectEvent::ProjectDeleted(_) = codec::decode(event)? else { return Ok(()) };
     let project = ProjectId(event.stream.id);
     batch.put(gone_key(project), ());
-    for key in batch.keys(&listing(Some(project)).done())? {
+    for key in batch.keys(&listing(project).done())? {
         let chat = last_id(&key).map(ChatId);
         let chat = chat.ok_or_else(|| inconsistent(event, "a chat's key is too short"))?;
         hide(batch, event, chat)?;
@@ -45,7 +45,7 @@ fn hide(batch: &mut Batch<'_>, event: &Recorded, chat: ChatId) -> Result<Project
     let mut row = row.ok_or_else(|| inconsistent(event, format!("chat {chat} was never made")))?;
     let project = row.project;
     if !row.deleted {
-        listing_keys(&row).into_iter().for_each(|key| batch.remove(key));
+        batch.remove(listing_key(&row));
         let total = batch.get::<u64>(&total_key(project))?.unwrap_or(0);
         batch.put(total_key(project), total.saturating_sub(1));
         row.deleted = true;

@@ -6,9 +6,13 @@ use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId};
 use scripta_events::{Position, Timestamp};
 
 use super::{Place, branch_key, chat_key, listing, message_key, place_key, queued_key, total_key};
-use crate::models::keys::{Key, first_and_last_id, last_ids, time_from_newest};
+use crate::models::keys::{Key, first_and_last_id, last_id, last_ids, time_from_newest};
 use crate::store::Store;
 use crate::{BranchRow, ChatRow, MessageRow, QueryError};
+
+/// A project with less than this part of all chats has its listing read from the tree: a key takes
+/// about this many times as long there as in memory.
+const FEW: u64 = 10;
 
 /// Reads of the rows.
 #[derive(Clone)]
@@ -33,8 +37,17 @@ impl Chats {
 
     /// The chats of a project, or all: pinned first, then by last activity, newest first.
     pub(crate) fn chat_ids(&self, project: Option<ProjectId>) -> Result<Vec<ChatId>, QueryError> {
-        let prefix = listing(project).done();
-        last_ids(&self.0, &prefix, "a chat's").map(|id| id.map(ChatId)).collect()
+        if let Some(project) = project {
+            let (its, all) = (self.totals(project)?.0, self.0.across(|keys| keys.len())?);
+            if its.saturating_mul(FEW) < all as u64 {
+                let prefix = listing(project).done();
+                return last_ids(&self.0, &prefix, "a chat's").map(|id| id.map(ChatId)).collect();
+            }
+        }
+        self.0.across(|keys| {
+            let of = keys.iter().filter(|(_, of)| project.is_none_or(|project| project.0 == **of));
+            of.filter_map(|(rest, _)| last_id(rest).map(ChatId)).collect()
+        })
     }
 
     /// How many chats a project has, and their newest activity.
@@ -45,7 +58,7 @@ impl Chats {
         let count = self.0.get::<u64>(&total_key(project))?.unwrap_or(0);
         let mut newest = None;
         for pinned in [true, false] {
-            let prefix = listing(Some(project)).pinned(pinned).done();
+            let prefix = listing(project).pinned(pinned).done();
             let first = self.0.keys(&prefix).next().transpose()?;
             let time = first.as_ref().and_then(|key| key.get(prefix.len()..)?.first_chunk::<8>());
             newest = newest.max(time.copied().map(time_from_newest));
