@@ -20,9 +20,6 @@ use crate::{
     StartError, Toolbox,
 };
 
-/// Why a run that was under way when the process ended is over.
-const INTERRUPTED: &str = "the server was restarted while this turn was running";
-
 /// Bounds and times. The default suits a server.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -250,14 +247,14 @@ impl Handle {
         Ok(())
     }
 
-    /// After a start: ends the runs that the end of the last process interrupted, then starts
+    /// After a start: picks up the runs that the end of the last process interrupted, then starts
     /// what is queued in idle branches. What this process has begun itself is left alone. A
     /// stream that can't be woken is logged and passed over.
     pub async fn wake(&self, branches: Vec<BranchKey>, runs: Vec<RunKey>) {
         let engine = &self.inner.engine;
         for run in runs {
-            if let Err(error) = self.interrupt(run).await {
-                tracing::error!(%run, ?error, "an interrupted run could not be ended");
+            if let Err(error) = self.pick_up(run).await {
+                tracing::error!(%run, ?error, "an interrupted run could not be picked up");
             }
         }
         for branch in branches {
@@ -342,13 +339,12 @@ impl Handle {
         Ok(TurnStatus { run: Some(run), status, paused: None, timed_out: false })
     }
 
-    async fn interrupt(&self, run: RunKey) -> Result<(), ExecuteError<Run>> {
+    async fn pick_up(&self, run: RunKey) -> Result<(), ExecuteError<Run>> {
         let engine = &self.inner.engine;
         if engine.live.has(run) || engine.began_here(run).await? {
             return Ok(());
         }
-        let failed = RunCommand::Failed { reason: INTERRUPTED.to_owned(), partial: None };
-        engine.send::<Run>(run, failed, CommandMeta::system()).await.map(drop)
+        engine.send::<Run>(run, RunCommand::PickUp, CommandMeta::system()).await.map(drop)
     }
 }
 

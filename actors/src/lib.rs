@@ -66,7 +66,8 @@ pub use security::{
 };
 pub use sweep::{ListError, ProjectLists};
 pub use tools::{
-    MemoryNote, RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox, ToolboxError, tool_name,
+    APP_SERVER, MemoryNote, RunContext, ToolOutcome, ToolRequest, ToolSession, Toolbox,
+    ToolboxError, tool_name,
 };
 
 pub use workspace::{

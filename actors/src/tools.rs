@@ -8,6 +8,10 @@ use scripta_events::domain::{BranchId, ChatId, ProjectId, RunId, Sender, Toolset
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+/// The server of Scripta's own tools, in every run. What they change takes effect once for an
+/// operation id.
+pub const APP_SERVER: &str = "app";
+
 /// Where runs get their tools from.
 pub trait Toolbox: Send + Sync + 'static {
     /// Opens a session for a run. It is dropped when the run is over.

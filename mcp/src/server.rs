@@ -28,7 +28,7 @@ use crate::tools::{self, TOOLS};
 use crate::{Caller, SecretStore, prompts, result};
 
 /// The name that the server gives itself, and that runs know it by.
-pub const SERVER_NAME: &str = "app";
+pub use scripta_actors::APP_SERVER as SERVER_NAME;
 
 /// How long a client may take the list of tools for current, in milliseconds: it changes with
 /// the program only, or with a key's role, and a restart in between is noticed within minutes.

@@ -5,6 +5,7 @@ mod answered;
 mod call_finished;
 mod call_started;
 mod failed;
+mod pick_up;
 mod prepared;
 mod resume;
 mod state;
@@ -74,6 +75,8 @@ pub enum RunCommand {
         /// The result.
         outcome: ToolOutcome,
     },
+    /// The process that carried it out has ended: it goes on where its stream says that it is.
+    PickUp,
     /// It can't go on. Its open tool calls get results that say so.
     Failed {
         /// Why, for a person.
@@ -152,6 +155,7 @@ impl Aggregate for Run {
             RunCommand::CallFinished { step, index, outcome } => {
                 call_finished::decide(state, (*step, *index), outcome, facts)
             }
+            RunCommand::PickUp => pick_up::decide(key, state, facts),
             RunCommand::Failed { reason, partial } => {
                 failed::decide(state, reason, partial.as_ref(), facts)
             }

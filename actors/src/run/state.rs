@@ -40,6 +40,8 @@ pub struct RunState {
     pub calls: Vec<CallState>,
     /// How many tool calls of the run went out.
     pub calls_made: u32,
+    /// How often it was picked up after a restart since it last came further.
+    pub pick_ups: u32,
 }
 
 /// How a run stands.
@@ -91,6 +93,8 @@ pub(crate) enum Next {
         index: u32,
         /// What the model asked for.
         call: ToolCall,
+        /// Whether it went out before, from a process that ended before its result was there.
+        again: bool,
     },
 }
 
@@ -130,7 +134,9 @@ impl RunState {
             return Next::Prepare;
         }
         match self.open_calls().next() {
-            Some((index, open)) => Next::Call { step: self.step, index, call: open.call.clone() },
+            Some((index, open)) => {
+                Next::Call { step: self.step, index, call: open.call.clone(), again: open.started }
+            }
             None => Next::AskModel { step: self.step },
         }
     }
@@ -155,6 +161,7 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
                 answered: false,
                 calls: vec![],
                 calls_made: 0,
+                pick_ups: 0,
             });
         }
         (state, _) => state?,
@@ -163,11 +170,13 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
         RunEvent::RunStarted(_) => {}
         RunEvent::ToolsetRecorded(set) => state.tools = Some(Arc::new(set.tools.clone())),
         RunEvent::ModelStepStarted(started) => {
+            state.pick_ups = 0;
             state.step = started.step;
             state.answered = false;
             state.calls.clear();
         }
         RunEvent::ModelAnswered(answered) => {
+            state.pick_ups = 0;
             state.answered = true;
             let calls = answered.calls.iter().cloned();
             let open = |call| CallState { call, started: false, finished: false };
@@ -178,6 +187,7 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
             state.mark(started.index, |call| call.started = true);
         }
         RunEvent::ToolCallFinished(finished) => {
+            state.pick_ups = 0;
             state.mark(finished.index, |call| call.finished = true);
         }
         RunEvent::RunCompleted(_) => state.status = RunStatus::Completed,
@@ -185,7 +195,9 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
         RunEvent::RunFailed(failed) => {
             state.status = RunStatus::Failed { reason: failed.reason.clone() };
         }
+        RunEvent::RunPickedUp(_) => state.pick_ups = state.pick_ups.saturating_add(1),
         RunEvent::RunResumed(resumed) => {
+            state.pick_ups = 0;
             state.status = RunStatus::Running;
             state.connection = resumed.connection.clone();
             state.model = resumed.model.clone();

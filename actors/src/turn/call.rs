@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use scripta_events::OperationId;
-use scripta_events::domain::ToolCall;
+use scripta_events::domain::{ToolCall, ToolsetTool};
 
 use super::{Halt, Turn};
-use crate::{RunCommand, RunKey, RunState, ToolOutcome, ToolRequest, tool_name};
+use crate::{APP_SERVER, RunCommand, RunKey, RunState, ToolOutcome, ToolRequest, tool_name};
 
 /// The longest result that is kept, in bytes (inclusive), text and structure each: models read
 /// no more, and it fits into an event.
@@ -22,8 +22,9 @@ impl Turn {
         state: &RunState,
         (step, index): (u32, u32),
         call: ToolCall,
+        again: bool,
     ) -> Result<Arc<RunState>, Halt> {
-        let outcome = match self.check(state, &call) {
+        let outcome = match self.check(state, &call, again) {
             Err(refused) => refused,
             Ok(arguments) => {
                 let session = self.session(state).await?;
@@ -59,18 +60,24 @@ impl Turn {
     }
 
     /// The arguments to call with, or the result that refuses the call.
-    fn check(&self, state: &RunState, call: &ToolCall) -> Result<String, ToolOutcome> {
+    fn check(&self, state: &RunState, call: &ToolCall, again: bool) -> Result<String, ToolOutcome> {
         let tools = state.toolset();
-        if !tools.iter().any(|tool| tool.server == call.server && tool.tool == call.tool) {
+        let called = |tool: &&ToolsetTool| tool.server == call.server && tool.tool == call.tool;
+        let Some(tool) = tools.iter().find(called) else {
             let names = tools.iter().map(|tool| tool_name(&tool.server, &tool.tool));
             let names: Vec<_> = names.take(MAX_NAMED_TOOLS).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             let text =
                 format!("there is no tool '{}' in this run; its tools are: {names}", call.tool);
             return Err(ToolOutcome::error(text));
+        };
+        if again && !may_be_repeated(tool) {
+            let text = "the server was restarted during this call; it may have taken effect, so it \
+                        was not made again: find out before you repeat it";
+            return Err(ToolOutcome::error(text));
         }
         let limit = self.engine.options.max_calls_per_run;
-        if state.calls_made >= limit {
+        if state.calls_made >= limit && !again {
             let text = format!("this run has made the {limit} tool calls that it may make");
             return Err(ToolOutcome::error(text));
         }
@@ -85,6 +92,12 @@ impl Turn {
             }
         }
     }
+}
+
+/// Whether a call whose answer was lost is made again: it only reads, or takes effect once under
+/// its operation id.
+fn may_be_repeated(tool: &ToolsetTool) -> bool {
+    tool.read_only || tool.server == APP_SERVER
 }
 
 /// The operation of a call, made from the place of its request, since providers repeat call ids:

@@ -120,7 +120,9 @@ impl Turn {
                 Next::Rest => return Halt::Rest,
                 Next::Prepare => self.prepare(&state).await,
                 Next::AskModel { step } => self.ask(&state, step).await,
-                Next::Call { step, index, call } => self.call(&state, (step, index), call).await,
+                Next::Call { step, index, call, again } => {
+                    self.call(&state, (step, index), call, again).await
+                }
             };
             state = match next {
                 Ok(state) => state,

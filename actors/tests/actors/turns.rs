@@ -1,5 +1,6 @@
 //! Turns: the loop, the queue, stops, failures, restarts.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use scripta_actors::{
@@ -143,34 +144,79 @@ async fn an_error_that_may_pass_is_tried_again() {
     assert_eq!(world.finish(id).await.status, failed);
 }
 
-#[tokio::test]
-async fn a_run_that_a_restart_interrupts_has_failed() {
-    let calls = vec![Call("mcp_app__app_read", "{}"), Call("mcp_app__app_read", "{}")];
-    let mut world = World::with(vec![calls], Options::default(), true).await;
-    let (id, _) = world.submit("look").await;
-    let (queued, _) = world.submit("then").await;
+/// Another process takes over in the middle of a turn.
+async fn restart(world: &mut World) {
     world.script.reached.notified().await;
     world.handle.shutdown(Duration::ZERO).await;
-    let gone = world.submit_as(MessageId::random(), "late").await.unwrap_err();
-    assert!(gone.to_string().contains("shutting down"), "{gone}");
     world.handle = world.another();
+    world.script.tool_hangs.store(false, Ordering::Relaxed);
+}
+
+/// Has the new process pick up what the last one left.
+async fn wake(world: &World) {
     let run = world.branch_state().await.turn.unwrap().run;
-    let key = RunKey { chat: world.chat, run };
-    world.handle.wake(vec![world.branch()], vec![key]).await;
-    let status = world.finish(id).await.status;
-    assert!(matches!(&status, RunStatus::Failed { reason } if reason.contains("restarted")));
-    let state = world.branch_state().await;
-    assert!(matches!(state.status(), BranchStatus::Paused { reason: PauseReason::Failed { .. } }));
-    assert_eq!(state.messages.last().unwrap().open_calls, 0);
-    assert!(world.finish(queued).await.paused.is_some());
-    // A repeat of what was acknowledged before the restart is known.
-    assert!(world.submit_as(id, "look").await.unwrap().receipt.replayed);
+    world.handle.wake(vec![world.branch()], vec![RunKey { chat: world.chat, run }]).await;
+}
+
+#[tokio::test]
+async fn a_call_that_a_restart_interrupts_is_made_again_if_that_does_no_harm() {
+    for (name, again) in [
+        ("mcp_app__app_read", true),
+        ("mcp_app__app_memory", true),
+        ("mcp_bank__balance", true),
+        ("mcp_bank__pay", false),
+    ] {
+        let calls = vec![Call(name, "{}"), Call("mcp_bank__pay", "{}")];
+        let mut world = World::with(vec![calls], Options::default(), true).await;
+        let (id, _) = world.submit("look").await;
+        let (queued, _) = world.submit("then").await;
+        restart(&mut world).await;
+        wake(&world).await;
+        assert_eq!(world.finish(id).await.status, RunStatus::Completed, "{name}");
+        let called: Vec<_> = std::mem::take(&mut *world.script.called.lock().unwrap());
+        let made = called.iter().filter(|call| call.operation == called[0].operation).count();
+        assert_eq!((made, called.len()), if again { (2, 3) } else { (1, 2) }, "{name}");
+        let results = texts(&world.messages(world.branch()).await);
+        assert_eq!(results[2].contains("it may have taken effect"), !again, "{name}: {results:?}");
+        assert_eq!(results[3], "read {}", "the one that had not gone out goes out now");
+        // What waited behind it goes on, too; and a repeat of what was acknowledged is known.
+        assert_eq!(world.finish(queued).await.status, RunStatus::Completed);
+        assert!(world.submit_as(id, "look").await.unwrap().receipt.replayed);
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_a_restart_interrupts_is_asked_again() {
+    let mut world = World::new(vec![vec![Say("half an"), Hang]]).await;
+    let (id, _) = world.submit("hi").await;
+    restart(&mut world).await;
+    let gone = world.script.asked.lock().unwrap().len();
+    wake(&world).await;
+    assert_eq!(world.finish(id).await.status, RunStatus::Completed);
+    assert_eq!(world.script.asked.lock().unwrap().len(), gone + 1);
+    assert_eq!(texts(&world.messages(world.branch()).await), ["hi", "echo hi"]);
     // What this process began itself is not taken for interrupted.
-    let skip = BranchCommand::SkipFailed;
-    let done = world.handle.execute::<Branch>(world.branch(), skip, meta(None)).await.unwrap();
-    let turn = done.state.turn.unwrap();
-    world.handle.wake(vec![], vec![RunKey { chat: world.chat, run: turn.run }]).await;
-    assert_eq!(world.finish(turn.message).await.status, RunStatus::Completed);
+    let (next, done) = world.submit("more").await;
+    let run = done.state.turn.as_ref().unwrap().run;
+    world.handle.wake(vec![], vec![RunKey { chat: world.chat, run }]).await;
+    assert_eq!(world.finish(next).await.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_run_that_ends_the_process_each_time_is_given_up() {
+    let hang = || vec![Hang];
+    let mut world = World::new(std::iter::repeat_with(hang).take(9).collect()).await;
+    let (id, _) = world.submit("hi").await;
+    for _ in 0..6 {
+        restart(&mut world).await;
+        wake(&world).await;
+    }
+    let status = world.finish(id).await.status;
+    assert!(
+        matches!(&status, RunStatus::Failed { reason } if reason.contains("5 times")),
+        "{status:?}"
+    );
+    assert!(world.branch_state().await.turn.is_none());
 }
 
 #[tokio::test]

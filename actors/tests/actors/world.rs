@@ -46,7 +46,8 @@ pub struct Script {
     pub asked: Mutex<Vec<ModelRequest>>,
     pub called: Mutex<Vec<ToolRequest>>,
     pub reached: Notify,
-    pub tool_hangs: bool,
+    /// Whether tool calls have no end.
+    pub tool_hangs: AtomicBool,
     /// Whether the connection 'leaves' has left.
     pub left: AtomicBool,
     /// While a test holds it, turns that want a connection wait.
@@ -67,8 +68,11 @@ impl World {
     }
 
     pub async fn with(answers: Vec<Vec<Line>>, options: Options, tool_hangs: bool) -> World {
-        let script =
-            Script { answers: Mutex::new(answers.into()), tool_hangs, ..Script::default() };
+        let script = Script {
+            answers: Mutex::new(answers.into()),
+            tool_hangs: AtomicBool::new(tool_hangs),
+            ..Script::default()
+        };
         let (log, script) = (MemoryLog::new(), Arc::new(script));
         let handle = start(&log, &script, options);
         let (project, chat) = (ProjectId::random(), ChatId::random());
@@ -243,14 +247,20 @@ impl Toolbox for Player {
 
 impl ToolSession for Player {
     fn tools(&self) -> Vec<ToolsetTool> {
-        vec![ToolsetTool {
-            server: "app".to_owned(),
-            tool: "app_read".to_owned(),
-            description: "Reads.".to_owned(),
+        let tool = |server: &str, tool: &str, read_only| ToolsetTool {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            description: "Does what it is called.".to_owned(),
             schema: "{}".to_owned(),
             schema_hash: [0; 32],
-            read_only: true,
-        }]
+            read_only,
+        };
+        vec![
+            tool("app", "app_read", true),
+            tool("app", "app_memory", false),
+            tool("bank", "balance", true),
+            tool("bank", "pay", false),
+        ]
     }
 
     fn call(
@@ -262,7 +272,7 @@ impl ToolSession for Player {
         async move {
             let text = format!("read {}", request.arguments);
             script.called.lock().unwrap().push(request);
-            if script.tool_hangs {
+            if script.tool_hangs.load(Ordering::Relaxed) {
                 script.reached.notify_one();
                 futures::future::pending::<()>().await;
             }

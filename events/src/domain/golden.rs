@@ -197,6 +197,7 @@ fn runs() -> Vec<RunEvent> {
         RunStopped {}.into(),
         RunFailed { reason: "r".to_owned() }.into(),
         RunResumed { connection: ConnectionId("c".to_owned()), model: Some("m".to_owned()) }.into(),
+        RunPickedUp {}.into(),
     ]
 }
 

@@ -58,8 +58,8 @@ pub use project::{
 };
 pub use review::{ReviewComment, ReviewCreated, ReviewEvent, ReviewUpdated};
 pub use run::{
-    ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunResumed, RunStarted,
-    RunStopped, ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,
+    ModelAnswered, ModelStepStarted, RunCompleted, RunEvent, RunFailed, RunPickedUp, RunResumed,
+    RunStarted, RunStopped, ToolCallFinished, ToolCallStarted, ToolsetRecorded, ToolsetTool,
 };
 pub use security::{
     Capability, DirectoryGrant, DirectoryGrantAdded, DirectoryGrantRemoved, PolicyDecision,

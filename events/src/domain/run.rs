@@ -118,6 +118,10 @@ pub struct RunResumed {
     pub model: Option<String>,
 }
 
+/// A process that was started after the one that carried the run out ended goes on with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPickedUp {}
+
 impl Payload for RunStarted {
     const VERSION: u8 = 1;
 }
@@ -148,6 +152,9 @@ impl Payload for RunFailed {
 impl Payload for RunResumed {
     const VERSION: u8 = 1;
 }
+impl Payload for RunPickedUp {
+    const VERSION: u8 = 1;
+}
 
 crate::events! {
     /// What happens in a run.
@@ -173,5 +180,7 @@ crate::events! {
         0x0509 => RunFailed,
         /// It goes on.
         0x050A => RunResumed,
+        /// It was picked up after a restart.
+        0x050B => RunPickedUp,
     }
 }

@@ -138,7 +138,7 @@ fn start(batch: &mut Batch<'_>, event: &Recorded, started: RunStarted) {
 fn evolve(row: &mut RunRow, event: RunEvent) {
     match event {
         // Handled before a row exists.
-        RunEvent::RunStarted(_) => {}
+        RunEvent::RunStarted(_) | RunEvent::RunPickedUp(_) => {}
         RunEvent::ToolsetRecorded(toolset) => row.tools = toolset.tools.len() as u64,
         RunEvent::ModelStepStarted(started) => {
             row.step = started.step;
