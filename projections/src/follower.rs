@@ -26,7 +26,7 @@ const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// How long a projection that is up to date gathers events before it applies the next: a commit
 /// costs the more per event the fewer it has. Whoever waits for an event ends it.
-const GATHER: Duration = Duration::from_millis(10);
+const GATHER: Duration = Duration::from_millis(25);
 
 /// A projection that is this many events behind the log, or more, has enough to apply.
 const FAR_BEHIND: u64 = 1_024;

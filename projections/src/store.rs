@@ -1,15 +1,19 @@
 //! Rows in a sled tree, committed in one batch with the position that they describe.
 
-use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod across;
+mod recent;
 
+use std::any::Any;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use self::across::Across;
+pub(crate) use self::across::AcrossKeys;
+use self::recent::Recent;
+use crate::QueryError;
 use scripta_events::{LogId, Position};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-use crate::QueryError;
 
 /// The key of the checkpoint: shorter than any row's, which all begin with a letter.
 const CHECKPOINT: &[u8] = &[0];
@@ -24,42 +28,7 @@ pub(crate) struct Store {
     version: u32,
     tree: sled::Tree,
     across: Option<Arc<Across>>,
-}
-
-/// The keys of one kind in memory, in the order of what follows their first id: a listing across
-/// those ids, which the tree could only give by reading all its keys.
-struct Across {
-    kind: u8,
-    /// Made when it is first asked for, and kept up to date from then on.
-    keys: Mutex<Option<AcrossKeys>>,
-}
-
-/// What follows the first id of each key, and that id.
-pub(crate) type AcrossKeys = BTreeMap<Box<[u8]>, Uuid>;
-
-impl Across {
-    /// What follows the first id, and that id, of a key of this kind.
-    fn split<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], Uuid)> {
-        let (id, rest) = key.strip_prefix(&[self.kind])?.split_first_chunk::<16>()?;
-        Some((rest, Uuid::from_bytes(*id)))
-    }
-
-    fn keys(&self) -> MutexGuard<'_, Option<AcrossKeys>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Follows a commit; each key with whether it is there now.
-    fn apply(&self, changed: &[(Vec<u8>, bool)]) {
-        let mut keys = self.keys();
-        let Some(keys) = keys.as_mut() else { return };
-        for (key, is_there) in changed {
-            match self.split(key) {
-                Some((rest, id)) if *is_there => drop(keys.insert(rest.into(), id)),
-                Some((rest, _)) => drop(keys.remove(rest)),
-                None => {}
-            }
-        }
-    }
+    recent: Arc<Recent>,
 }
 
 /// What the rows of a tree describe.
@@ -112,8 +81,9 @@ impl Store {
         log: LogId,
         head: Position,
     ) -> Result<(Store, Position), sled::Error> {
-        let across = across.map(|kind| Arc::new(Across { kind, keys: Mutex::new(None) }));
-        let mut store = Store { name, version, tree: db.open_tree(name)?, across };
+        let across = across.map(|kind| Arc::new(Across::of(kind)));
+        let recent = Arc::default();
+        let mut store = Store { name, version, tree: db.open_tree(name)?, across, recent };
         let reason = match store.checkpoint() {
             Ok(None) if store.tree.is_empty() => return Ok((store, Position::START)),
             Ok(None) => "it has rows without a position".to_owned(),
@@ -144,6 +114,22 @@ impl Store {
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, QueryError> {
         let found = self.tree.get(key).map_err(|source| self.failed(source))?;
         found.map(|bytes| self.decode(&bytes)).transpose()
+    }
+
+    /// The same of a row that is read again and again.
+    pub(crate) fn get_again<T>(&self, key: &[u8]) -> Result<Option<T>, QueryError>
+    where
+        T: DeserializeOwned + Clone + Send + Sync + 'static,
+    {
+        let moment = match self.recent.find::<T>(key) {
+            Ok(row) => return Ok(Some(row)),
+            Err(moment) => moment,
+        };
+        let found = self.tree.get(key).map_err(|source| self.failed(source))?;
+        let Some(bytes) = found else { return Ok(None) };
+        let row = self.decode(&bytes)?;
+        self.recent.keep(moment, key, &row, bytes.len());
+        Ok(Some(row))
     }
 
     /// The rows whose keys begin with `prefix`, in the order of their keys.
@@ -332,11 +318,8 @@ impl Batch<'_> {
     pub(crate) fn commit(self, log: LogId, position: Position) -> Result<(), QueryError> {
         let store = self.store;
         let mut batch = sled::Batch::default();
-        let mut listed = Vec::new();
-        for (key, change) in self.done {
-            if store.across.as_ref().is_some_and(|across| across.split(&key).is_some()) {
-                listed.push((key.clone(), !matches!(change, Change::Removed)));
-            }
+        for (key, change) in &self.done {
+            let key = key.as_slice();
             match change {
                 Change::Added(row) | Change::Set(row) => batch.insert(key, row.encode(store)?),
                 Change::Removed => batch.remove(key),
@@ -346,8 +329,10 @@ impl Batch<'_> {
         batch.insert(CHECKPOINT, store.encode(&checkpoint)?);
         store.tree.apply_batch(batch).map_err(|source| store.failed(source))?;
         if let Some(across) = &store.across {
-            across.apply(&listed);
+            let there = |change: &Change| !matches!(change, Change::Removed);
+            across.apply(self.done.iter().map(|(key, change)| (key.as_slice(), there(change))));
         }
+        store.recent.forget(self.done.keys().map(Vec::as_slice));
         Ok(())
     }
 }

@@ -157,7 +157,7 @@ pub(crate) struct Projects(pub(crate) Store);
 impl Projects {
     /// The row, without what its chats tell.
     pub(crate) fn get(&self, id: ProjectId) -> Result<Option<ProjectRow>, QueryError> {
-        self.0.get(&row_key(id))
+        self.0.get_again(&row_key(id))
     }
 
     /// Whether it was there and was deleted.

@@ -37,6 +37,6 @@ pub(crate) struct Workspace(pub(crate) Store);
 impl Workspace {
     /// The documents; those of the start where nothing has happened.
     pub(crate) fn get(&self) -> Result<WorkspaceDocuments, QueryError> {
-        Ok(self.0.get(ROW)?.unwrap_or_default())
+        Ok(self.0.get_again(ROW)?.unwrap_or_default())
     }
 }

@@ -32,7 +32,7 @@ impl Chats {
 
     /// The same, also of a chat that was deleted.
     pub(super) fn chat_row(&self, id: ChatId) -> Result<Option<ChatRow>, QueryError> {
-        self.0.get(&chat_key(id))
+        self.0.get_again(&chat_key(id))
     }
 
     /// The chats of a project, or all: pinned first, then by last activity, newest first.
@@ -75,7 +75,7 @@ impl Chats {
 
     /// The same, also of a branch that was deleted.
     pub(crate) fn row(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
-        self.0.get(&branch_key(id))
+        self.0.get_again(&branch_key(id))
     }
 
     /// The branches of a chat in the order they were opened.
