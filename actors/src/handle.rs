@@ -31,7 +31,8 @@ pub struct Options {
     pub max_in_flight: usize,
     /// A model that says nothing for this long has failed.
     pub model_silence: Duration,
-    /// A tool call that takes longer than this gets an error as its result.
+    /// A tool call that takes longer than this gets an error as its result, whatever it says
+    /// meanwhile.
     pub tool_timeout: Duration,
     /// The most tool calls of one run (inclusive); more get an error as their result.
     pub max_calls_per_run: u32,
@@ -46,7 +47,7 @@ impl Default for Options {
             idle_after: Duration::from_secs(300),
             max_in_flight: 16_384,
             model_silence: Duration::from_secs(300),
-            tool_timeout: Duration::from_secs(300),
+            tool_timeout: Duration::from_secs(30 * 60),
             max_calls_per_run: 65_535,
             retry_pause: Duration::from_millis(500),
         }

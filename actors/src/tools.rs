@@ -80,6 +80,8 @@ pub struct ToolRequest {
     pub tool: String,
     /// JSON text, as the model wrote it: it may not be valid JSON.
     pub arguments: String,
+    /// How many calls of the tool the run asked for before, be it that they were refused.
+    pub before: u32,
     /// Made from the place of the request in its run: the same for the same request.
     pub operation: OperationId,
 }

@@ -192,8 +192,8 @@ pub(crate) fn sentence(text: String) -> CallToolResult {
 }
 
 fn structured(result: &impl Serialize, is_error: bool) -> CallToolResult {
-    let written = serde_json::to_string(result).and_then(|text| {
-        let value = serde_json::to_value(result)?;
+    let written = serde_json::to_value(result).and_then(|value| {
+        let text = serde_json::to_string(&value)?;
         Ok((text, value))
     });
     let (text, value) = match written {

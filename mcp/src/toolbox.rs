@@ -4,6 +4,7 @@
 //! the same way as any other. Between them are channels of messages instead of bytes.
 
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
@@ -33,6 +34,10 @@ use crate::scope::{self, ScopeError};
 use crate::server::App;
 use crate::tools;
 use crate::{AppServer, Caller, RunScope, SERVER_NAME};
+
+/// How long a call may say nothing where neither its policy nor the settings say: a turn that is
+/// waited for takes minutes.
+const SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// How many messages wait between the two ends of a session: calls of a run come one after the
 /// other, so a few are plenty.
@@ -132,6 +137,21 @@ impl Rules {
         }
     }
 
+    /// The most calls of a tool in one run, where somebody said: its policy, or the settings.
+    fn most_calls(&self, tool: &str) -> Option<u32> {
+        let own = self.policies().effective(ToolServerId::APP, tool);
+        let own = own.and_then(|it| it.policy.max_calls_per_run);
+        own.or(self.workspace.settings.value.max_calls_per_run)
+    }
+
+    /// How long a call of a tool may say nothing: what its policy says, or the settings.
+    fn silence(&self, tool: &str) -> Duration {
+        let own = self.policies().effective(ToolServerId::APP, tool);
+        let own = own.and_then(|it| it.policy.silence_timeout_ms);
+        let told = own.or(self.workspace.settings.value.silence_timeout_ms);
+        told.map_or(SILENCE, Duration::from_millis)
+    }
+
     /// Whether the model is told of the tool at all.
     fn offers(&self, tool: &ToolsetTool) -> bool {
         let policies = self.policies();
@@ -192,9 +212,26 @@ impl ToolSession for Session {
                 Ok(rules) => rules,
                 Err(error) => return ToolOutcome::error(sentence_of(&error)),
             };
-            match prepare(&request, &rules) {
-                Ok(params) => call(&peer, params, cancel).await,
-                Err(refusal) => ToolOutcome::error(refusal),
+            let params = match prepare(&request, &rules) {
+                Ok(params) => params,
+                Err(refusal) => return ToolOutcome::error(refusal),
+            };
+            let silence = rules.silence(&request.tool);
+            let silent = cancel.child_token();
+            let work = call(&peer, params, silent.clone());
+            tokio::pin!(work);
+            // These tools say nothing before their answer.
+            match tokio::time::timeout(silence, &mut work).await {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    silent.cancel();
+                    work.await;
+                    ToolOutcome::error(format!(
+                        "{} said nothing for {} s and was cancelled; it may have taken effect",
+                        request.tool,
+                        silence.as_secs_f64()
+                    ))
+                }
             }
         })
     }
@@ -202,7 +239,7 @@ impl ToolSession for Session {
 
 /// What to call, or why it is not called.
 fn prepare(request: &ToolRequest, rules: &Rules) -> Result<CallToolRequestParams, String> {
-    let ToolRequest { server, tool, arguments, operation } = request;
+    let ToolRequest { server, tool, arguments, before, operation } = request;
     let Some(definition) = tools::find(tool).filter(|_| server == SERVER_NAME) else {
         return Err(format!("There is no tool {tool} of a server {server} here; use one of yours"));
     };
@@ -227,6 +264,12 @@ fn prepare(request: &ToolRequest, rules: &Rules) -> Result<CallToolRequestParams
             let why = "asks a person first, and approvals are not there yet";
             return Err(refused(tool, why, effective));
         }
+    }
+    if let Some(most) = rules.most_calls(tool).filter(|most| before >= most) {
+        return Err(format!(
+            "{tool} was not called: this run has asked for it {before} times, and {most} are the \
+             most; go on without it"
+        ));
     }
     if definition.takes("operationId") {
         // The same request has the same one, so that it takes effect once.

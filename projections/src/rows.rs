@@ -199,8 +199,6 @@ pub struct BranchRow {
     pub turn: Option<(RunId, MessageId)>,
     /// The turn that ended last, and how.
     pub last: Option<(RunId, TurnOutcome)>,
-    /// The position of the last event of its stream.
-    pub position: Position,
     /// Once it was deleted: how many of its own messages, from the first, other branches keep.
     /// Such a row is not shown.
     pub(crate) deleted: Option<u64>,

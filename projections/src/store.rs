@@ -121,15 +121,14 @@ impl Store {
     where
         T: DeserializeOwned + Clone + Send + Sync + 'static,
     {
-        let moment = match self.recent.find::<T>(key) {
-            Ok(row) => return Ok(Some(row)),
+        let moment = match self.recent.find::<Option<T>>(key) {
+            Ok(row) => return Ok(row),
             Err(moment) => moment,
         };
         let found = self.tree.get(key).map_err(|source| self.failed(source))?;
-        let Some(bytes) = found else { return Ok(None) };
-        let row = self.decode(&bytes)?;
-        self.recent.keep(moment, key, &row, bytes.len());
-        Ok(Some(row))
+        let row: Option<T> = found.as_ref().map(|bytes| self.decode(bytes)).transpose()?;
+        self.recent.keep(moment, key, &row, found.map_or(0, |bytes| bytes.len()));
+        Ok(row)
     }
 
     /// The rows whose keys begin with `prefix`, in the order of their keys.

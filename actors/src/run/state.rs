@@ -1,5 +1,6 @@
 //! What a run's events add up to, and what comes next.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scripta_events::domain::{
@@ -40,6 +41,8 @@ pub struct RunState {
     pub calls: Vec<CallState>,
     /// How many tool calls of the run went out.
     pub calls_made: u32,
+    /// How many of them were of which tool, by its server and name.
+    pub calls_by_tool: BTreeMap<(String, String), u32>,
     /// How often it was picked up after a restart since it last came further.
     pub pick_ups: u32,
 }
@@ -116,8 +119,18 @@ impl RunState {
 
     /// The call of this place, if it has no result yet.
     pub(crate) fn open_call(&self, step: u32, index: u32) -> Option<&CallState> {
-        let call = self.calls.get(usize::try_from(index).ok()?)?;
+        let call = self.call_at(index)?;
         (self.step == step && !call.finished).then_some(call)
+    }
+
+    fn call_at(&self, index: u32) -> Option<&CallState> {
+        self.calls.get(usize::try_from(index).ok()?)
+    }
+
+    /// How many calls of a tool went out.
+    pub(crate) fn calls_of(&self, call: &ToolCall) -> u32 {
+        let tool = (call.server.clone(), call.tool.clone());
+        self.calls_by_tool.get(&tool).copied().unwrap_or(0)
     }
 
     /// The calls without a result, each with its place.
@@ -161,6 +174,7 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
                 answered: false,
                 calls: vec![],
                 calls_made: 0,
+                calls_by_tool: BTreeMap::new(),
                 pick_ups: 0,
             });
         }
@@ -184,6 +198,11 @@ pub(super) fn evolve(state: Option<RunState>, event: &RunEvent) -> Option<RunSta
         }
         RunEvent::ToolCallStarted(started) => {
             state.calls_made = state.calls_made.saturating_add(1);
+            if let Some(CallState { call, .. }) = state.call_at(started.index) {
+                let tool = (call.server.clone(), call.tool.clone());
+                let made = state.calls_by_tool.entry(tool).or_default();
+                *made = made.saturating_add(1);
+            }
             state.mark(started.index, |call| call.started = true);
         }
         RunEvent::ToolCallFinished(finished) => {

@@ -33,7 +33,10 @@ impl Turn {
                 if started.is_over() {
                     return Ok(started);
                 }
+                // One that is made again is not another.
+                let before = state.calls_of(&call).saturating_sub(u32::from(again));
                 let request = ToolRequest {
+                    before,
                     server: call.server,
                     tool: call.tool,
                     arguments,

@@ -1,10 +1,11 @@
 //! Policies: shown where they hold, and what runs go by.
 
-use scripta_actors::Toolbox;
+use scripta_actors::{ToolRequest, Toolbox};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::sessions::{context, request};
+use crate::sessions::{context, request, run_of};
+use crate::turns::held;
 use crate::world::{World, world};
 
 fn policy(scope: &str, id: &str, tool: &str, policy: Value) -> Value {
@@ -120,6 +121,48 @@ async fn a_run_goes_by_the_policies_of_the_moment() {
     let (made, told) = call("app_read", json!({ "resource": "Chats" })).await;
     assert!(!made);
     assert!(told.contains("the policy of app_read of this chat (revision 3) denies it"), "{told}");
+}
+
+#[tokio::test]
+async fn a_policy_bounds_the_calls_of_a_run() {
+    let world = world().await;
+    let (run, _) = context(&world).await;
+    let project = run.project.to_string();
+    let session = world.toolbox.open(run).await.unwrap();
+    let call = async |before: u32, tool: &str, arguments: Value| {
+        let request = ToolRequest { before, ..request(tool, arguments) };
+        let outcome = session.call(request, CancellationToken::new()).await;
+        (!outcome.is_error, outcome.text)
+    };
+    let read = || json!({ "resource": "Chats" });
+    // The settings hold where the policy says nothing.
+    let settings = json!({
+        "operation": "SetGlobalSettings", "settings": { "maxCallsPerRun": 1 }, "expectedRevision": 0,
+    });
+    set(&world, settings).await;
+    assert!(call(0, "app_read", read()).await.0);
+    let (made, told) = call(1, "app_read", read()).await;
+    assert!(!made && told.contains("1 are the most"), "{told}");
+    let most = json!({ "decision": "Allow", "maxCallsPerRun": 3 });
+    set(&world, policy("Project", &project, "app_read", most)).await;
+    assert!(call(2, "app_read", read()).await.0);
+    let (made, told) = call(3, "app_read", read()).await;
+    assert!(!made && told.contains("has asked for it 3 times, and 3 are the most"), "{told}");
+}
+
+#[tokio::test]
+async fn a_policy_bounds_the_silence_of_a_call() {
+    // The model never answers.
+    let (world, _hold, chat) = held().await;
+    let read = world.read(json!({ "resource": "Chat", "chatId": chat })).await;
+    let project = read["items"][0]["projectId"].as_str().unwrap();
+    let patient = json!({ "decision": "Allow", "silenceTimeoutMs": 1_000 });
+    set(&world, policy("Project", project, "app_runs", patient)).await;
+    let session = world.toolbox.open(run_of(project, &chat)).await.unwrap();
+    let other = world.chat(project, "Other").await;
+    let wait = json!({ "operation": "Submit", "chatId": other, "text": "And?", "wait": true });
+    let outcome = session.call(request("app_runs", wait), CancellationToken::new()).await;
+    assert!(outcome.is_error && outcome.text.contains("said nothing for 1 s"), "{outcome:?}");
 }
 
 #[tokio::test]

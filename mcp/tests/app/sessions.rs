@@ -15,6 +15,7 @@ pub fn request(tool: &str, arguments: impl ToString) -> ToolRequest {
         server: "app".to_owned(),
         tool: tool.to_owned(),
         arguments: arguments.to_string(),
+        before: 0,
         operation: OperationId::random(),
     }
 }
@@ -23,15 +24,19 @@ pub async fn context(world: &World) -> (RunContext, String) {
     let project = world.project("Work").await;
     let chat = world.chat(&project, "Notes").await;
     world.submit(&chat, "Hello").await;
-    let run = RunContext {
+    (run_of(&project, &chat), chat)
+}
+
+/// A run of a chat's first branch.
+pub fn run_of(project: &str, chat: &str) -> RunContext {
+    RunContext {
         project: project.parse().unwrap(),
         chat: chat.parse::<ChatId>().unwrap(),
         branch: chat.parse::<BranchId>().unwrap(),
         run: RunId::random(),
         submitter: Sender::User,
         interactive: true,
-    };
-    (run, chat)
+    }
 }
 
 #[tokio::test]

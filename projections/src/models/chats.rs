@@ -21,14 +21,15 @@ use super::keys::Key;
 use super::{Model, inconsistent};
 use crate::follower::ApplyError;
 use crate::store::Batch;
-use crate::{BranchRow, BranchStatus, ChatRow, MessageRow};
+use crate::{BranchRow, BranchStatus, ChatRow, MessageRow, QueryError};
 
 /// `c` chat -> [`ChatRow`].
 fn chat_key(id: ChatId) -> Vec<u8> {
     Key::of(b'c').id(id.0).done()
 }
 
-/// `b` branch -> [`BranchRow`].
+/// `b` branch -> [`BranchRow`]; none for a first branch that has no event but its opening, whose row
+/// its chat's says.
 fn branch_key(id: BranchId) -> Vec<u8> {
     Key::of(b'b').id(id.0).done()
 }
@@ -160,9 +161,23 @@ fn apply_chat(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError>
     }
 }
 
+/// The row of a branch, if there is such a one.
+fn known(batch: &Batch<'_>, branch: BranchId) -> Result<Option<BranchRow>, QueryError> {
+    if let Some(row) = batch.get::<BranchRow>(&branch_key(branch))? {
+        return Ok(Some(row));
+    }
+    let chat = batch.get::<ChatRow>(&chat_key(ChatId(branch.0)))?;
+    Ok(chat.as_ref().map(untouched))
+}
+
+/// The first branch of a chat, with no event but its opening.
+fn untouched(chat: &ChatRow) -> BranchRow {
+    new_branch(chat.created_at, chat.id.first_branch(), chat.id, chat.project)
+}
+
 /// The row of a branch that was opened before.
 fn opened(batch: &Batch<'_>, event: &Recorded, branch: BranchId) -> Result<BranchRow, ApplyError> {
-    let row = batch.get::<BranchRow>(&branch_key(branch))?;
+    let row = known(batch, branch)?;
     row.ok_or_else(|| inconsistent(event, format!("branch {branch} was never opened")))
 }
 
@@ -198,15 +213,13 @@ fn create_chat(
         let total = batch.get::<u64>(&total_key(row.project))?.unwrap_or(0);
         batch.put(total_key(row.project), total.saturating_add(1));
     }
-    let first = new_branch(event, row.id.first_branch(), row.id, row.project);
-    batch.put(branch_key(first.id), first);
     batch.put(chat_key(row.id), row);
     Ok(())
 }
 
 fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyError> {
     let id = BranchId(event.stream.id);
-    let known = batch.get::<BranchRow>(&branch_key(id))?;
+    let known = known(batch, id)?;
     let decoded = match (codec::decode(event)?, known) {
         (BranchEvent::BranchOpened(opened), known) => return open(batch, event, opened, known),
         (decoded, Some(row)) => (decoded, row),
@@ -226,7 +239,7 @@ fn apply_branch(batch: &mut Batch<'_>, event: &Recorded) -> Result<(), ApplyErro
     }
 }
 
-/// Opens a branch. A chat's first branch has its row since the chat was made.
+/// Opens a branch. A chat's first branch is there since the chat was made.
 fn open(
     batch: &mut Batch<'_>,
     event: &Recorded,
@@ -235,14 +248,15 @@ fn open(
 ) -> Result<(), ApplyError> {
     match (opened.fork, known) {
         (None, Some(mut row)) if row.own == 0 && row.fork.is_none() => {
-            row.title = opened.title;
-            row.position = event.position;
-            batch.put(branch_key(row.id), row);
+            if opened.title.is_some() {
+                row.title = opened.title;
+                batch.put(branch_key(row.id), row);
+            }
             change_chat(batch, event, event.stream.root.0, |_| {})
         }
         (_, Some(row)) => Err(inconsistent(event, format!("branch {} is opened again", row.id))),
         (fork, None) => {
-            let mut row = new_branch(event, opened.branch, opened.chat, opened.project);
+            let mut row = new_branch(event.time, opened.branch, opened.chat, opened.project);
             row.title = opened.title;
             row.fork = fork;
             if let Some(fork) = fork {
@@ -274,15 +288,15 @@ fn inherited(batch: &Batch<'_>, event: &Recorded, fork: &ForkPoint) -> Result<u6
     Ok(row.inherited.saturating_add(fork.own_messages))
 }
 
-fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) -> BranchRow {
+fn new_branch(opened_at: Timestamp, id: BranchId, chat: ChatId, project: ProjectId) -> BranchRow {
     BranchRow {
         id,
         chat,
         project,
         title: None,
         fork: None,
-        created_at: event.time,
-        last_activity: event.time,
+        created_at: opened_at,
+        last_activity: opened_at,
         inherited: 0,
         own: 0,
         head: None,
@@ -293,7 +307,6 @@ fn new_branch(event: &Recorded, id: BranchId, chat: ChatId, project: ProjectId) 
         read: 0,
         turn: None,
         last: None,
-        position: event.position,
         deleted: None,
     }
 }
@@ -429,7 +442,6 @@ impl Change<'_> {
         change: impl FnOnce(&mut ChatRow),
     ) -> Result<(), ApplyError> {
         let row = &mut self.row;
-        row.position = self.event.position;
         let waiting = waiting_key(row.chat, row.id);
         match (self.waited, waits(row)) {
             (false, true) => batch.add(waiting, ()),

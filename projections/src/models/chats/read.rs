@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 use scripta_events::domain::{BranchId, ChatId, Message, MessageId, ProjectId};
 use scripta_events::{Position, Timestamp};
 
-use super::{Place, branch_key, chat_key, listing, message_key, place_key, queued_key, total_key};
+use super::{
+    Place, branch_key, chat_key, listing, message_key, place_key, queued_key, total_key, untouched,
+};
 use crate::models::keys::{Key, first_and_last_id, last_id, last_ids, time_from_newest};
 use crate::store::Store;
 use crate::{BranchRow, ChatRow, MessageRow, QueryError};
@@ -75,7 +77,10 @@ impl Chats {
 
     /// The same, also of a branch that was deleted.
     pub(crate) fn row(&self, id: BranchId) -> Result<Option<BranchRow>, QueryError> {
-        self.0.get_again(&branch_key(id))
+        if let Some(row) = self.0.get_again(&branch_key(id))? {
+            return Ok(Some(row));
+        }
+        Ok(self.chat_row(ChatId(id.0))?.as_ref().map(untouched))
     }
 
     /// The branches of a chat in the order they were opened.
