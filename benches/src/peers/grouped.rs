@@ -91,7 +91,7 @@ fn write_groups(mut store: impl Store, jobs: &Receiver<Job>) {
         let result = store.write(&group);
         (last_group, last_time) = (group.len(), begin.elapsed());
         for answer in answers {
-            let result = result.as_ref().map(|()| ()).map_err(|error| anyhow!("{error:#}"));
+            let result = result.as_ref().map_err(|error| anyhow!("{error:#}"));
             // The task may have gone.
             let _gone = answer.send(result);
         }
